@@ -25,6 +25,7 @@ struct copy { /* one driver call that copies or sets */
     bool unsettled; /* what it copies within the device was not known for certain when tables were told (seek.h) */
     unsigned writes, reads, room;
     bool sets;
+    bool cuts_words;             /* it sets a part of a word of 8 bytes, which may be an address with what is beside it */
     bool writes_variable;        /* of a module */
     uint64_t bytes;              /* copied or set, in our arenas */
     CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
@@ -40,7 +41,7 @@ static void copy_init(struct copy *c)
     c->unsettled = !spw_seeking || spw_seek_pending();
     atomic_fetch_add_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     c->writes = c->reads = 0;
-    c->sets = c->writes_variable = false;
+    c->sets = c->cuts_words = c->writes_variable = false;
     c->bytes = 0;
     c->written = c->written_few;
     c->read = c->read_few;
@@ -148,7 +149,7 @@ static CUresult copy_end(struct copy *c, CUresult result)
 {
     if (c->begun) {
         spw_duration_after(c->op.timed, result == CUDA_SUCCESS);
-        if (__builtin_expect(spw_seeking, 0) && c->writes && !c->sets && result == CUDA_SUCCESS)
+        if (__builtin_expect(spw_seeking, 0) && c->writes && (!c->sets || c->cuts_words) && result == CUDA_SUCCESS)
             spw_seek_copied(&c->op, c->bytes, c->unsettled);
         spw_op_answered(&c->op, result == CUDA_SUCCESS);
     }
@@ -186,12 +187,27 @@ static void learn_upload(CUdeviceptr dst, const void *src, size_t bytes)
         spw_outside_learn(dst, src, bytes); /* no look at memory finds these later */
 }
 
+/* To a variable of a module, or to memory that the program maps itself: what kernels have stored is looked for before. */
+static void copied_outside(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
+{
+    if (is_host(dst))
+        return;
+    if (bytes >= sizeof(CUdeviceptr) && bytes <= SPW_POINTER_TABLES_MAX_COPY) {
+        const int r = spw_seek_before_it_leaves(src);
+        spw_pin_failure = r < 0 ? r : spw_pin_failure;
+    }
+    if (spw_pointer_tables_or_outside())
+        spw_pointer_tables_copied(dst, src, bytes, &spw_pinning);
+}
+
 static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
     if (bytes == 0)
         return;
     if (spw_in_arena(src)) {
-        if (spw_pointer_tables_or_outside() && (spw_in_arena(dst) || !is_host(dst)))
+        if (!spw_in_arena(dst))
+            copied_outside(dst, src, bytes);
+        else if (spw_pointer_tables_or_outside())
             spw_pointer_tables_copied(dst, src, bytes, &spw_pinning);
     } else if (bytes <= SPW_POINTER_TABLES_MAX_COPY && spw_arena_high && !is_host(dst) && is_host(src)) {
         learn_upload(dst, (const void *)(uintptr_t)src, bytes);
@@ -343,6 +359,7 @@ static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width
     const size_t bytes = width * element_bytes;
     copy_init(c);
     c->sets = true;
+    c->cuts_words = (dst | bytes | (rows > 1 ? pitch : 0)) % sizeof(CUdeviceptr) != 0;
     write_to(c, dst, bytes * rows);
     for (size_t y = 0; spw_pointer_tables_or_outside() && spw_in_arena(dst) && y < rows; y++)
         spw_pointer_tables_forget(dst + y * pitch, dst + y * pitch + bytes);

@@ -12,6 +12,7 @@
 #include "versions.h"
 
 static const char why_memop[] = "a stream memory operation uses it";
+static const char why_written[] = "a stream memory operation wrote its address";
 static const char why_texture[] = "a texture reads it";
 static const char why_shared[] = "it is shared with another process or device";
 
@@ -38,8 +39,11 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
         spw_pin_order_is_unseen();
         break;
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
+        pin(p->writeValue.address, why_memop);
+        break;
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
         pin(p->writeValue.address, why_memop);
+        pin(p->writeValue.value64, why_written); /* kernels follow it */
         break;
     default: /* barriers and flushes have no address */
         break;
@@ -49,7 +53,7 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
 #define VALUE(symbol, type) \
     CUresult spw_on_##symbol(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
     { \
-        return SPW_PIN_THEN(pin(addr, why_memop), symbol, (stream, addr, value, flags)); \
+        return SPW_PIN_THEN((pin(addr, why_memop), pin(value, why_written)), symbol, (stream, addr, value, flags)); \
     }
 
 #define WAIT(symbol, type) \

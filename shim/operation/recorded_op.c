@@ -135,6 +135,18 @@ static bool may_lead_outside(const struct spw_op *op)
     return false;
 }
 
+/* Whether some of what it is given may hold addresses that are not known yet: a look there has no answer so far. What they
+ * lead to has to be there for the program's launch alone. */
+static bool may_follow_addresses(const struct spw_op *op)
+{
+    bool may = false;
+    for (unsigned hit = 0; op->function && hit < op->count; hit++) {
+        const struct spw_object *o = spw_object_at_locked(op->hits[hit]);
+        may |= o && o->attention & SPW_LOOKED;
+    }
+    return may;
+}
+
 enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op)
 {
     if (!op->submission)
@@ -252,6 +264,8 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
     unsigned count = 0;
     void *room;
     *ret_why = spw_recorded_op_verdict(op);
+    if (*ret_why == SPW_REPLAYABLE && may_follow_addresses(op))
+        *ret_why = SPW_REPLAY_POINTER_TABLE;
     if (*ret_why == SPW_REPLAYABLE)
         *ret_why = list_touches(op, touches, &count);
     if (*ret_why == SPW_REPLAYABLE && op->function && spw_twin_make_locked(op->function, op->stream->context) < 0)

@@ -243,6 +243,16 @@ static int order_set_unlocking(struct spw_working_set *set, struct spw_stream *s
     return r;
 }
 
+static struct spw_block *first_dropped(const struct spw_working_set *set)
+{
+    for (unsigned i = 0; i < set->count; i++) {
+        struct spw_object *o = set->list[i].object;
+        if (o->kind == SPW_KIND_BLOCK && o->attention & SPW_DROPPED)
+            return spw_block_of(o);
+    }
+    return NULL;
+}
+
 static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
 {
     int r = 0;
@@ -255,7 +265,7 @@ static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
             if (r == 0 || r == -ENOMEM)
                 break;
         }
-        if (r == -ENOMEM)
+        if (r == -ENOMEM && !first_dropped(set))
             say_what_does_not_fit(op, set, &spw_devices[i]);
     }
     return r < 0 ? r : order_set_unlocking(set, op->stream);
@@ -303,6 +313,31 @@ static bool awaits_a_look(const struct spw_working_set *set)
     return awaits && spw_seek_pending();
 }
 
+/* What is dropped is made again before anything of the set is held: there need not be room for all of it and for what a
+ * replay touches as well, of which more may have come to stay since it was dropped. What was made may leave for the next,
+ * with a copy. */
+static int make_apart(struct spw_op *op, struct spw_working_set *set)
+{
+    const uint64_t devices = set->devices;
+    struct spw_block *b;
+    int r = 0;
+    forbid_drops(devices, true);
+    while (r == 0 && (b = first_dropped(set))) {
+        struct spw_device *d = &spw_devices[b->object.device];
+        spw_working_set_let_go_locked(set);
+        r = spw_rematerialise_unlocking(d, b, op->stream);
+        const int gathered = spw_working_set_gather_locked(op, set);
+        set->devices = devices;
+        if (r == -ENOMEM && gathered == 0)
+            say_what_does_not_fit(op, set, d);
+        r = r < 0 ? r : gathered;
+    }
+    if (r == 0)
+        r = make_set_ready(op, set);
+    forbid_drops(devices, false);
+    return r;
+}
+
 /* Lists what it touches and makes that ready. While that goes on, it may be found out that there are addresses in it which
  * lead to more: then again. */
 static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
@@ -323,6 +358,8 @@ static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t
         set->devices = devices;
         if (r == 0)
             r = make_set_ready(op, set);
+        if (r == -ENOMEM && first_dropped(set))
+            r = make_apart(op, set);
     } while (learned != spw_seek_learned);
     return r;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "allocation.h"
+#include "context.h"
 #include "devices.h"
 #include "driver.h"
 #include "capture.h"
@@ -501,6 +502,27 @@ int spw_seek_open_unlocking(void)
         spw_seek_audit_later_locked();
     }
     return spw_seek_settle_unlocking(true);
+}
+
+int spw_seek_before_it_leaves(CUdeviceptr source)
+{
+    struct spw_device *d = spw_device_of_address(source);
+    struct spw_context_guard guard;
+    int r = 0;
+    if (!d || !spw_seek_allowed || (spw_seeking && !spw_seek_pending()))
+        return 0;
+    spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
+    spw_lock();
+    const bool entered = spw_context_enter(&guard, NULL) == 0;
+    if (spw_seek_is_blind_locked())
+        r = spw_seek_open_unlocking();
+    else if (spw_seek_pending())
+        r = spw_seek_settle_unlocking(true);
+    if (entered)
+        spw_context_leave(&guard);
+    spw_unlock();
+    spw_mutex_unlock(&d->slow);
+    return r;
 }
 
 void spw_seek_context_gone_locked(CUcontext context)

@@ -49,6 +49,10 @@ int spw_seek_order_locked(struct spw_stream *s);
  * meanwhile. 0, or a failure of the driver. */
 int spw_seek_settle_unlocking(bool wait);
 
+/* What lies at `source`, in the arena, is about to be copied to where nobody looks. All addresses in it are known when this
+ * returns 0, so that what they lead to can be pinned. Negative: a failure of the driver. No lock held. */
+int spw_seek_before_it_leaves(CUdeviceptr source);
+
 /* Behind the driver's call, before the operation is ended. `is_unsettled`: when tables were told of the copy, some look had
  * no answer yet, so what it copies within the device may be more than was known. No lock held. */
 void spw_seek_launched(struct spw_op *op);

@@ -21,7 +21,7 @@ HASTY = os.path.abspath(sys.argv[1])
 HARM = ["harm"]
 COSTS = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
 GROUPS = {
-    "indices": ["order16", "order32", "picked", "hash", "rings", "list", "semaphore", "semaphore-small", "semaphore-cleared", "scan"],
+    "indices": ["order16", "order32", "picked", "hash", "rings", "list", "semaphore", "semaphore-small", "semaphore-cleared", "scan", "table-made"],
     "partial": ["scatter", "scatter-filled", "scatter-empty", "slices", "slices-some", "accumulate", "accumulate-2", "accumulate-on", "relu",
                 "relu-mask", "beta", "beta-set", "half"],
     "late": ["late-input", "late-side", "late-side-small", "late-side-kept", "late-sum", "late-sum-small",
@@ -29,7 +29,7 @@ GROUPS = {
              "late-between-small", "late-between-word"],
     "states": ["variable", "variable-between", "variable-each", "symbol", "symbol-between", "constant", "counter", "running", "running-large",
                "dropout", "dropout-apart", "dropout-told", "two-outputs", "two-outputs-kept", "zero", "table"],
-    "graphs": ["graph-each", "graph-between", "graph-late", "graph-makes", "graph-anew"],
+    "graphs": ["graph-each", "graph-between", "graph-late", "graph-sudden", "graph-makes", "graph-anew"],
     "hosts": ["host", "host-packed", "host-followed", "host-late", "host-followed-late", "host-followed-long", "host-managed", "host-registered"],
 }
 ALL = [kind for kinds in GROUPS.values() for kind in kinds]
@@ -106,6 +106,13 @@ def kept_untold(kind):
             right([(usual(kind, 30, "--size", "3072", "--layers", "16", "--every", "2", program="harm-untold"), 50)])
 
 
+def kept_in_what_is_left():
+    # promise: surprise-is-slow
+    @sentence("graph-sudden, in little more than one operation and what a graph begins to keep: what is dropped by then is made again")
+    def _():
+        right([(("harm", "--kind", "graph-sudden", "--steps", "34", "--layers", "12", "--every", "4", "--size", "64"), 26, "wait", False)])
+
+
 def kept_on_a_thread(group):
     @sentence(f"{group}, all in one program, changed at step 90, plans made on a thread: the same bits within 60 % of the peak")
     def _():
@@ -158,6 +165,7 @@ def main(arguments):
             kept(kind)
         kept_on_a_thread(group)
         if group == "graphs":
+            kept_in_what_is_left()
             kept_beside("captures")
             kept_beside("launches")
 

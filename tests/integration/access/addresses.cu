@@ -6,6 +6,7 @@
 // step, and at the end what is in all tensors.
 //
 //     addresses WAY [STEPS]
+#include <cuda.h>
 #include <cuda_runtime.h>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +24,8 @@ static void check(cudaError_t error, const char *call, int line)
     std::fprintf(stderr, "addresses: line %d: %s: %s\n", line, call, cudaGetErrorString(error));
     std::exit(3);
 }
+
+#define CHECK_DRIVER(call) check((call) == CUDA_SUCCESS ? cudaSuccess : cudaErrorUnknown, #call, __LINE__)
 
 typedef unsigned long long Word;
 
@@ -127,6 +130,18 @@ __global__ void by_head(const Word *head, Word add, Word *sum)
     for (Word *tensor = (Word *)head[0]; tensor; tensor = (Word *)tensor[2]) {
         tensor[0] += add;
         *sum = *sum * 31 + tensor[0];
+    }
+}
+
+// A table where no parameter leads.
+__device__ Word *variable[FEW];
+
+__global__ void by_variable(Word add, Word *sum)
+{
+    *sum = 0;
+    for (size_t i = 0; i < FEW; i++) {
+        variable[i][0] += add + i;
+        *sum = *sum * 31 + variable[i][0];
     }
 }
 
@@ -242,6 +257,14 @@ struct Program {
                 build_of_table<<<1, 1, 0, stream>>>(table, other, entries);
             else
                 CHECK(cudaMemcpyAsync(table, other, entries * sizeof(Word), cudaMemcpyDeviceToDevice, stream));
+        } else if (is("variable")) {
+            if (step % 3 == 0) {
+                build<<<1, 1, 0, stream>>>(table, entries, few);
+                CHECK(cudaMemcpyToSymbolAsync(variable, table, sizeof variable, 0, cudaMemcpyDeviceToDevice, stream));
+            }
+        } else if (is("set") || is("value")) {
+            if (step % 3 == 0)
+                write_words();
         } else if (is("swapped")) {
             if (step == 0) {
                 build<<<1, 1, 0, stream>>>(table, entries, few);
@@ -262,6 +285,21 @@ struct Program {
             } else {
                 relink<<<1, 1, 0, stream>>>((Word *)table);
             }
+        }
+    }
+
+    // By calls that are given the address, or one half after the other.
+    void write_words()
+    {
+        if (is("set"))
+            choose(step / 3 * 7);
+        for (size_t i = 0; i < entries; i++) {
+            const Word word = (Word)few.tensor[i % FEW];
+            if (is("value"))
+                CHECK_DRIVER(cuStreamWriteValue64(stream, (CUdeviceptr)(table + i), word, 0));
+            for (int half = 0; half < 2 && is("set"); half++)
+                CHECK_DRIVER(
+                    cuMemsetD32Async((CUdeviceptr)(table + i) + 4 * half, (unsigned)(word >> 32 * half), 1, stream));
         }
     }
 
@@ -326,6 +364,8 @@ struct Program {
             prepare();
         if (is("list"))
             by_head<<<1, 1, 0, stream>>>((Word *)table, step + 1, sum);
+        else if (is("variable"))
+            by_variable<<<1, 1, 0, stream>>>(step + 1, sum);
         else
             by_table<<<1, 1, 0, stream>>>(table, entries, step + 1, sum);
         CHECK(cudaGetLastError());

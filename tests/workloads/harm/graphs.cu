@@ -53,14 +53,13 @@ class captured
 class stirred : public layer
 {
   public:
-    enum when { EACH_STEP, BETWEEN, LATE_BETWEEN };
+    enum when { EACH_STEP, BETWEEN, LATE_BETWEEN, SUDDENLY };
 
     stirred(training &t, size_t words_each, int is_when)
         : count(words_each), when(is_when), persistent(t.persistent(words_each, 8001 + (uint32_t)words_each))
     {
-        graph.begin();
-        LAUNCH(stir_kernel, count, persistent.data(), count, t.clock.data(), when == LATE_BETWEEN);
-        graph.end();
+        if (when != SUDDENLY)
+            capture(t);
     }
     words forward(training &t, const words &x) override
     {
@@ -74,13 +73,24 @@ class stirred : public layer
         t.keep(z);
         return z;
     }
-    void between(training &) override
+    void between(training &t) override
     {
-        if (when != EACH_STEP)
+        if (when == SUDDENLY && t.step == SUDDEN_STEP)
+            capture(t);
+        if (when != EACH_STEP && (when != SUDDENLY || t.step >= SUDDEN_STEP))
             graph.launch();
     }
 
   private:
+    enum { SUDDEN_STEP = 27 };
+
+    void capture(const training &t)
+    {
+        graph.begin();
+        LAUNCH(stir_kernel, count, persistent.data(), count, t.clock.data(), when == LATE_BETWEEN);
+        graph.end();
+    }
+
     const size_t count;
     const int when;
     const words persistent;
@@ -151,6 +161,7 @@ const std::vector<struct kind> graph_kinds = {
     {"graph-each", create_variant<stirred, stirred::EACH_STEP>, "a graph changes in each step what tensors are made of"},
     {"graph-between", create_variant<stirred, stirred::BETWEEN>, "the same between the two parts of a step"},
     {"graph-late", create_variant<stirred, stirred::LATE_BETWEEN>, "the same, once the data say so"},
+    {"graph-sudden", create_variant<stirred, stirred::SUDDENLY>, "the same, by a graph that is captured in a late step"},
     {"graph-makes", create<made_by_graph>, "a graph makes a tensor, which is copied from there"},
     {"graph-anew", create<captured_anew>, "a graph of the tensors of each step, captured anew"},
 };

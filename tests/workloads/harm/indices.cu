@@ -293,6 +293,61 @@ class scan : public layer
     const size_t count;
 };
 
+/* --- a large table of addresses is made anew in each step, followed at once, and once more in the backward part --- */
+
+__global__ void make_table_kernel(const uint32_t **table, size_t entries, const uint32_t *to, size_t n,
+                                  const uint32_t *clock)
+{
+    SPAN (i, entries)
+        table[i] = to + (i * 7 + clock[0]) % n;
+}
+SIMGPU_FOOTPRINT(make_table_kernel,
+                 (const uint32_t **table, size_t entries, const uint32_t *to, size_t n, const uint32_t *clock),
+                 EACH *entries, W(table, entries), R(to, 1), R(clock, 2))
+
+__global__ void follow_table_kernel(const uint32_t *const *table, size_t entries, uint32_t *y)
+{
+    SPAN (i, entries)
+        y[i] = MIXED(*table[i], (uint32_t)i);
+}
+SIMGPU_FOOTPRINT(follow_table_kernel, (const uint32_t *const *table, size_t entries, uint32_t *y), EACH *entries,
+                 R(table, entries), W(y, entries))
+
+class made_table : public layer
+{
+  public:
+    made_table(training &, size_t words_each) : count(words_each)
+    {
+    }
+    words forward(training &t, const words &x) override
+    {
+        const size_t entries = count / 2;
+        const words to = plain(x, x, count), table = make(count);
+        LAUNCH(make_table_kernel, entries, (const uint32_t **)table.data(), entries, to.data(), count, t.clock.data());
+        const reader follow = [entries](const words &told) {
+            words y = make(entries);
+            LAUNCH(follow_table_kernel, entries, (const uint32_t *const *)told.data(), entries, y.data());
+            return y;
+        };
+        t.keep(to);
+        t.keep(table, follow);
+        const words y = follow(table);
+        t.keep(y);
+        const words z = plain(to, y, count);
+        t.keep(z);
+        return plain(z, to, count);
+    }
+
+  private:
+    static words plain(const words &x, const words &w, size_t count)
+    {
+        words y = make(count);
+        ::plain(x, w, y);
+        return y;
+    }
+    const size_t count;
+};
+
 const std::vector<struct kind> index_kinds = {
     {"order16", create<ordered<uint16_t>>, "16-bit indices, changed in place, say where sums go"},
     {"order32", create<ordered<uint32_t>>, "32-bit indices likewise"},
@@ -305,4 +360,5 @@ const std::vector<struct kind> index_kinds = {
     {"semaphore-cleared", create_variant<split, split::CLEARED>,
      "they are left as the last turn, and cleared by a memset before"},
     {"scan", create<scan>, "a scan that takes tickets and waits for the tile before, cleared by a memset"},
+    {"table-made", create<made_table>, "a table of addresses is made in each step, and followed at once and later"},
 };
