@@ -84,7 +84,7 @@ static int enter_course(struct spw_device_loop *p, struct spw_tuned_iteration *s
 static void leave_course(struct spw_device_loop *p)
 {
     if (p->on.now && spw_probe_session_is_about(p->session, p->on.now->course))
-        spw_probe_session_stop_locked(p->session); /* what was learned so far stays known */
+        spw_probe_session_pause_locked(p->session);
     spw_throttle_restart_locked(&p->pace);
     spw_unmap_allow_deferral_locked(p->on.device, false);
     spw_plan_executor_leave_locked(&p->on);
@@ -306,13 +306,13 @@ static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
 }
 
 /* Iterations of the course are learned from, as far as it is new, once it has come a few times: learning takes time and
- * memory. */
+ * memory. Where something else came meanwhile, as evaluations do, it goes on as soon as the course is back. */
 static void teach_unlocking(struct spw_device_loop *p)
 {
     struct spw_tuned_iteration *shape = p->on.now;
     p->began = false;
     if (!spw_settings_get()->recompute || !shape || shape->is_learned || shape == p->known.awaited ||
-        shape->in_a_row < TAUGHT_AFTER || is_as_fast_as_can_be(shape->plan))
+        (shape->in_a_row < TAUGHT_AFTER && !shape->is_taught) || is_as_fast_as_can_be(shape->plan))
         return;
     const bool is_under_way = spw_probe_session_is_about(p->session, shape->course);
     if (!is_under_way && !spw_scratch_leaves_room_locked(p->on.device, shape->course)) {
@@ -325,8 +325,9 @@ static void teach_unlocking(struct spw_device_loop *p)
     if (!is_under_way && spw_digests_open_unlocking(p->on.device, p->on.stream->context) == -ENOMEM)
         return; /* the next iteration may find room */
     if (p->on.now != shape || !p->session ||
-        (!is_under_way && spw_probe_session_begin_locked(p->session, shape->course) < 0))
+        (!is_under_way && spw_probe_session_begin_locked(p->session, shape->course, shape->serial) < 0))
         return;
+    shape->is_taught = true;
     if (!spw_probe_session_round_unlocking(p->session) || p->on.now != shape)
         return;
     shape->is_learned = true;

@@ -211,6 +211,10 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
     if (begin_with && begin_with->list && begin_with->of == to->choices.of)
         request.begin_with = begin_with->list;
     int r = make_within(&request, terms->reserve, &plan);
+    if (r == -ENOSPC && request.device_bytes < terms->device_bytes) { /* better one that leaves nothing alone than none */
+        request.device_bytes = terms->device_bytes;
+        r = make_within(&request, 0, &plan);
+    }
     if (r < 0)
         return r;
     keep_bytes(course, tensor_of, &request, &plan);

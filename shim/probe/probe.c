@@ -175,6 +175,11 @@ bool spw_probe_round_unlocking(struct spw_probe *t)
     return is_complete;
 }
 
+void spw_probe_go_on(struct spw_probe *t)
+{
+    spw_probe_policy_go_on(&t->policy);
+}
+
 void spw_probe_end(struct spw_probe *t)
 {
     leave_scratch(t);

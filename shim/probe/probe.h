@@ -32,6 +32,9 @@ void spw_probe_begin(struct spw_probe *probe, const struct spw_course *course, d
  * made. */
 bool spw_probe_round_unlocking(struct spw_probe *probe);
 
+/* Iterations of the same course come again after others: what is known of it is known still. */
+void spw_probe_go_on(struct spw_probe *probe);
+
 /* Learning ends where it stands; scratch memory goes back. Slow lock and engine lock held. */
 void spw_probe_end(struct spw_probe *probe);
 

@@ -29,6 +29,11 @@ void spw_probe_policy_begin(struct spw_probe_policy *l, double iteration_us)
         it->came = it->fits = it->fits_late = it->is_varied = false;
 }
 
+void spw_probe_policy_go_on(struct spw_probe_policy *l)
+{
+    l->is_fresh = true;
+}
+
 static bool may_try(const struct spw_probed *lesson)
 {
     return lesson->kind->changed && (lesson->fits || lesson->fits_late) && lesson->verdict <= SPW_REPLAYABLE &&

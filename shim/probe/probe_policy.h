@@ -33,7 +33,7 @@ struct spw_probe_policy {
     double left_us;              /* of all iterations */
     double late_left_us;         /* likewise, for copies to the host */
     unsigned rounds;             /* iterations begun */
-    bool is_fresh;               /* no iteration has begun yet */
+    bool is_fresh;               /* no iteration has begun yet, since others came */
     bool is_awaited;             /* a launch came in this one of which an answer was awaited: what is next is not known;
                                   * or one was to be tried, and there was no memory yet */
     bool is_complete;            /* for the iterations that came */
@@ -41,6 +41,9 @@ struct spw_probe_policy {
 
 /* Something is to be learned, of iterations whose operations take so long together. What is known stays. */
 void spw_probe_policy_begin(struct spw_probe_policy *policy, double iteration_us);
+
+/* Other iterations came meanwhile; now those of before come again. The one that has ended was none of them. */
+void spw_probe_policy_go_on(struct spw_probe_policy *policy);
 
 /* The next iteration begins. True: nothing is left to be learned of what came in the last one, or not with the time that is
  * left. */

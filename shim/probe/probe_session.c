@@ -30,6 +30,8 @@ struct spw_probe_session {
     struct spw_device *device;
     struct spw_probe *probe;
     struct spw_course *course; /* NULL: nothing is being learned */
+    uint64_t serial;           /* of the iteration whose course it is */
+    bool is_paused;            /* the course may be gone by now */
     struct fact *facts;        /* by operation */
     bool is_begun;
     bool is_seen; /* all operations have come */
@@ -65,6 +67,12 @@ void spw_probe_session_destroy(struct spw_probe_session *l)
     free(l);
 }
 
+static void stop(struct spw_probe_session *l)
+{
+    spw_probe_end(l->probe);
+    forget_course(l);
+}
+
 static double work_us(const struct spw_course *course)
 {
     double us = 0;
@@ -73,15 +81,23 @@ static double work_us(const struct spw_course *course)
     return us;
 }
 
-int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_course *course)
+int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_course *course, uint64_t serial)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const bool goes_on = l->course && l->is_paused && l->serial == serial;
+    l->is_paused = false;
+    if (goes_on) {
+        spw_versions_keep_locked(true);
+        spw_probe_go_on(l->probe);
+        return 0;
+    }
     if (l->course)
-        spw_probe_session_stop_locked(l);
+        stop(l);
     l->facts = calloc((size_t)course->op_count + 1, sizeof(*l->facts));
     if (!l->facts)
         return -ENOMEM;
     l->course = course;
+    l->serial = serial;
     l->is_seen = l->is_begun = false;
     spw_versions_keep_locked(true);
     spw_probe_begin(l->probe, course, work_us(course));
@@ -90,14 +106,14 @@ int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_cours
 
 bool spw_probe_session_is_about(const struct spw_probe_session *l, const struct spw_course *course)
 {
-    return l && l->course == course && course;
+    return l && !l->is_paused && l->course == course && course;
 }
 
-void spw_probe_session_stop_locked(struct spw_probe_session *l)
+void spw_probe_session_pause_locked(struct spw_probe_session *l)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_probe_end(l->probe);
-    forget_course(l);
+    l->is_paused = true;
 }
 
 /* ---- what an operation says of itself ---- */

@@ -15,9 +15,10 @@ struct spw_probe_session; /* of a device */
 struct spw_probe_session *spw_probe_session_create(struct spw_device *d); /* NULL: no memory */
 void spw_probe_session_destroy(struct spw_probe_session *session);        /* NULL is fine */
 
-/* The next iterations are to be learned from. The course stays the caller's, and must be there until stop() or the end. 0 or
- * -ENOMEM. Versions are kept from now on (versions.h). */
-int spw_probe_session_begin_locked(struct spw_probe_session *session, struct spw_course *course);
+/* The next iterations are to be learned from, the first time or where a pause ended them. The course stays the caller's, and
+ * must be there until pause() or the end; `serial` is that of its iteration, which no other ever has. 0 or -ENOMEM. Versions
+ * are kept from now on (versions.h). */
+int spw_probe_session_begin_locked(struct spw_probe_session *session, struct spw_course *course, uint64_t serial);
 bool spw_probe_session_is_about(const struct spw_probe_session *session, const struct spw_course *course);
 
 /* An iteration of it begins. True: that is all, the course knows. The device's slow lock is held too, and the engine lock is
@@ -30,8 +31,9 @@ bool spw_probe_session_give_room_locked(struct spw_probe_session *session); /* N
 /* Operation `ordinal` of the course was begun. */
 void spw_probe_session_op_locked(struct spw_probe_session *session, struct spw_op *op, uint32_t ordinal);
 
-/* It comes to no end: the course is about to go. Slow lock too. */
-void spw_probe_session_stop_locked(struct spw_probe_session *session);
+/* Something else comes than the course, which may go: no more is learned until it begins again. Scratch memory goes back.
+ * Slow lock too. */
+void spw_probe_session_pause_locked(struct spw_probe_session *session);
 
 /* Of the operations of the course that was learned last, by verdict. */
 struct spw_probe_session_result {

@@ -4,7 +4,7 @@ whatever changes what a tensor was made of, and others are launched again beside
 import functools
 import re
 
-from harness import EXIT_CUDA_ERROR, finish, named_budget, require, run, same_in_budget, sentence, succeeded
+from harness import BENCH, EXIT_CUDA_ERROR, finish, named_budget, require, run, same_in_budget, sentence, succeeded
 
 LEGAL = "plain,matmul,atomics,global,in-place,struct,copy,set,chain,two-outputs"
 
@@ -57,6 +57,16 @@ def met(share, **bounds):
 for percent in (80, 60, 30):
     met(percent)
 met(40, SIMGPU_BOUNDS="1")  # whatever bytes a kernel is tried on, it touches its own
+
+
+@sentence("a program that evaluates after every third step is learned from in parts, and comes to launch kernels again")
+def _():
+    command = ["mlp", *BENCH["programs"]["mlp"], "--steps", "32", "--evaluate-every", "3"]
+    without = run(command, env=BENCH["device"])
+    budget = without.peak // 2
+    finished = run(command, budget=budget, env={**LEARNING, **BENCH["device"]})
+    same_in_budget(without, finished, budget)
+    require(finished.summary["replayed"]["by_plan_count"] > 0, "nothing was replayed by plan", finished.describe())
 
 
 @sentence("where there is no room to find anything out nothing is launched again: the smallest feasible budget")

@@ -331,6 +331,21 @@ static void no_plan_is_below_the_bound_whatever_it_leaves_alone(void **state)
     spw_course_destroy(course);
 }
 
+/* An operation that needs nearly all there is. */
+static void what_a_plan_would_leave_alone_is_no_reason_to_have_none(void **state)
+{
+    struct spw_course *course = gradients_course();
+    struct spw_plan_terms terms = terms_of(4 * MIB);
+    struct spw_course_plan *plan;
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), 0);
+    assert_int_equal(plan->peak_bytes, 4 * MIB);
+    follow(course, plan, 4 * MIB);
+    spw_course_plan_destroy(plan);
+    terms.device_bytes--;
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), -ENOSPC);
+    spw_course_destroy(course);
+}
+
 /* Granules are memory, and what is used of them is copied. */
 static void copies_take_as_long_as_their_bytes_in_plan_and_bound(void **state)
 {
@@ -544,6 +559,7 @@ int main(void)
         cmocka_unit_test(what_fits_nowhere_has_no_plan),
         cmocka_unit_test(durations_that_are_not_known_are_taken_for_usual_ones),
         cmocka_unit_test(no_plan_is_below_the_bound_whatever_it_leaves_alone),
+        cmocka_unit_test(what_a_plan_would_leave_alone_is_no_reason_to_have_none),
         cmocka_unit_test(copies_take_as_long_as_their_bytes_in_plan_and_bound),
         cmocka_unit_test(what_is_freed_late_need_not_come_back),
         cmocka_unit_test(the_plan_to_do_nothing_does_nothing),

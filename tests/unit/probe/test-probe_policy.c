@@ -256,6 +256,22 @@ static void answers_that_come_an_iteration_late_do_not_end_the_learning(void **s
     }
 }
 
+/* Between them come others, in which nothing is learned: what came before is known to come. */
+static void iterations_that_come_one_at_a_time_are_learned_from_to_the_end(void **state)
+{
+    (void)state;
+    spw_probe_policy_begin(&policy, 1000);
+    assert_false(spw_probe_policy_round(&policy));
+    for (unsigned k = 0; k < 4; k++) {
+        assert_int_equal(spw_probe_policy_wants_probes(&policy), k >= 2);
+        assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), k < 2 ? SPW_PROBE_OBSERVE : SPW_PROBE_REPLAY);
+        spw_probe_policy_go_on(&policy);
+        assert_false(spw_probe_policy_round(&policy));
+    }
+    assert_true(spw_probe_policy_round(&policy));
+    assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
+}
+
 static void a_lesson_without_an_answer_is_given_up_after_a_while(void **state)
 {
     (void)state;
@@ -313,6 +329,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(one_pass_is_not_enough_where_the_next_one_fails, begin, finish),
         cmocka_unit_test_setup_teardown(learning_takes_no_more_than_it_may_in_one_iteration_and_in_all, begin, finish),
         cmocka_unit_test_setup_teardown(answers_that_come_an_iteration_late_do_not_end_the_learning, begin, finish),
+        cmocka_unit_test_setup_teardown(iterations_that_come_one_at_a_time_are_learned_from_to_the_end, begin, finish),
         cmocka_unit_test_setup_teardown(a_lesson_without_an_answer_is_given_up_after_a_while, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
