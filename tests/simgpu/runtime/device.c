@@ -3,7 +3,7 @@
 #include <cuda_profiler_api.h>
 #include <string.h>
 
-RT_FORWARD(cudaDeviceSynchronize, (void), cuCtxSynchronize())
+RT_FORWARD(cudaDeviceSynchronize, (void), cuCtxSynchronize(NULL))
 RT_FORWARD(cudaDeviceSetLimit, (enum cudaLimit limit, size_t value), cuCtxSetLimit((CUlimit)limit, value))
 RT_FORWARD(cudaDeviceGetLimit, (size_t * value, enum cudaLimit limit), cuCtxGetLimit(value, (CUlimit)limit))
 RT_FORWARD(cudaDeviceGetCacheConfig, (enum cudaFuncCache * config), cuCtxGetCacheConfig((CUfunc_cache *)config))

@@ -46,6 +46,7 @@ static void open_driver(void)
     find(resolve, #name, CU_GET_PROC_ADDRESS_DEFAULT, &rt_legacy.name); \
     find(resolve, #name, CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM, &rt_per_thread.name);
     RT_DRIVER_CALLS(X)
+    RT_DRIVER_CALLS_OF_CONTEXTS(X)
 #undef X
     rt_program_open(resolve);
 }

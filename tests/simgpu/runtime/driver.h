@@ -20,8 +20,8 @@
     X(cuDeviceCanAccessPeer) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease) X(cuDevicePrimaryCtxReset) \
     X(cuDevicePrimaryCtxSetFlags) X(cuDevicePrimaryCtxGetState) X(cuDeviceGetDefaultMemPool) X(cuDeviceGetMemPool) \
     X(cuDeviceSetMemPool) X(cuDeviceGetGraphMemAttribute) X(cuDeviceSetGraphMemAttribute) X(cuDeviceGraphMemTrim) \
-    X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxGetDevice) X(cuCtxSynchronize) X(cuCtxGetFlags) X(cuCtxSetLimit) \
-    X(cuCtxGetLimit) X(cuCtxGetCacheConfig) X(cuCtxSetCacheConfig) X(cuCtxGetStreamPriorityRange) \
+    X(cuCtxGetCurrent) X(cuCtxSetCurrent) X(cuCtxGetFlags) X(cuCtxSetLimit) X(cuCtxGetLimit) \
+    X(cuCtxGetCacheConfig) X(cuCtxSetCacheConfig) X(cuCtxGetStreamPriorityRange) \
     X(cuCtxResetPersistingL2Cache) X(cuCtxEnablePeerAccess) X(cuCtxDisablePeerAccess) \
     /* libraries and kernels */ \
     X(cuLibraryLoadData) X(cuLibraryLoadFromFile) X(cuLibraryUnload) X(cuLibraryGetKernel) X(cuLibraryGetGlobal) \
@@ -77,11 +77,18 @@
     X(cuGraphExecEventRecordNodeSetEvent) X(cuGraphExecEventWaitNodeSetEvent) X(cuGraphExecChildGraphNodeSetParams) \
     X(cuMemPrefetchBatchAsync) X(cuMemDiscardBatchAsync) X(cuMemDiscardAndPrefetchBatchAsync) X(cuProfilerStart) \
     X(cuProfilerStop)
+
+/* Those that are answered with a form which has a parameter more than the one that cuda.h declares by that name: the context.
+ * An older driver takes no notice of it. */
+#define RT_DRIVER_CALLS_OF_CONTEXTS(X) X(cuCtxGetDevice) X(cuCtxSynchronize)
 /* clang-format on */
 
 struct rt_driver {
 #define X(name) __typeof__(name) *name;
     RT_DRIVER_CALLS(X)
+#undef X
+#define X(name) PFN_##name##_v13000 name;
+    RT_DRIVER_CALLS_OF_CONTEXTS(X)
 #undef X
 };
 

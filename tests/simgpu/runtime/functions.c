@@ -11,7 +11,7 @@ static cudaError_t enter_kernel(const void *function, CUkernel *ret_kernel, CUde
     if (error == cudaSuccess)
         error = rt_kernel(function, ret_kernel);
     if (error == cudaSuccess)
-        error = rt_error(DRIVER->cuCtxGetDevice(ret_device));
+        error = rt_error(DRIVER->cuCtxGetDevice(ret_device, NULL));
     return error;
 }
 

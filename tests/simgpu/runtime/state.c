@@ -101,7 +101,8 @@ cudaError_t rt_current_device(int *ret_device)
 
     if (error != cudaSuccess)
         return error;
-    if (rt_legacy.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context && rt_legacy.cuCtxGetDevice(&device) == CUDA_SUCCESS)
+    if (rt_legacy.cuCtxGetCurrent(&context) == CUDA_SUCCESS && context &&
+        rt_legacy.cuCtxGetDevice(&device, NULL) == CUDA_SUCCESS)
         *ret_device = device;
     else
         *ret_device = self.device;

@@ -93,9 +93,10 @@ static CUresult get_device(CUdevice *device)
     return CUDA_SUCCESS;
 }
 
-static CUresult synchronize(void)
+/* The form that drivers of 13.0 answer with. */
+static CUresult synchronize(CUcontext other)
 {
-    return sticky;
+    return other ? CUDA_ERROR_INVALID_CONTEXT : sticky;
 }
 
 /* --- images: a library is the image itself, a kernel its record --- */
