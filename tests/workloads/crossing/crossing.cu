@@ -111,6 +111,12 @@ struct tensor {
     size_t words;
 };
 
+/* Where a thread writes what it uploads, and when that was copied last. */
+struct stage {
+    cudaEvent_t copied;
+    uint32_t *words;
+};
+
 class program
 {
   public:
@@ -129,7 +135,7 @@ class program
     void launch(const struct action &a, cudaStream_t s);
     void allocate(tensor &t, cudaStream_t s);
     void release(tensor &t, cudaStream_t s);
-    void upload(const tensor &t, int part, cudaStream_t s, int step);
+    void upload(const tensor &t, int part, cudaStream_t s, struct stage &through, int step);
     unsigned long long digest(const tensor &t);
 
     const struct options o;
@@ -138,8 +144,9 @@ class program
     cudaStream_t streams[LANES] = {};
     std::vector<cudaEvent_t> events;
     std::vector<std::atomic<int>> recorded; /* the step in which each event was last */
-    cudaEvent_t begun, ended, uploaded;
-    uint32_t *clock, *staging;
+    std::vector<stage> stages;              /* one for each thread */
+    cudaEvent_t begun, ended;
+    uint32_t *clock;
     unsigned long long *sum;
     std::mutex counts;
     size_t live_bytes = 0, peak_bytes = 0;
@@ -153,9 +160,14 @@ program::program(const struct options &told)
     events.resize((size_t)all.events);
     for (cudaEvent_t &event : events)
         CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
-    for (cudaEvent_t *event : {&begun, &ended, &uploaded})
+    for (cudaEvent_t *event : {&begun, &ended})
         CHECK(cudaEventCreateWithFlags(event, cudaEventDisableTiming));
-    CHECK(cudaMallocHost(&staging, o.kib * 1024));
+    stages.resize((size_t)o.threads);
+    for (stage &each : stages) {
+        CHECK(cudaEventCreateWithFlags(&each.copied, cudaEventDisableTiming));
+        CHECK(cudaMallocHost(&each.words, o.kib * 1024));
+        CHECK(cudaEventRecord(each.copied, streams[0]));
+    }
     CHECK(cudaMalloc(&clock, 2 * sizeof(*clock)));
     CHECK(cudaMalloc(&sum, sizeof(*sum)));
     const uint32_t begin[2] = {0, o.late};
@@ -172,7 +184,6 @@ program::program(const struct options &told)
         CHECK(cudaMemcpyAsync(tensors[i].address, filled.data(), 4 * filled.size(), cudaMemcpyHostToDevice, streams[0]));
         CHECK(cudaStreamSynchronize(streams[0]));
     }
-    CHECK(cudaEventRecord(uploaded, streams[0]));
     CHECK(cudaDeviceSynchronize());
 }
 
@@ -184,7 +195,10 @@ program::~program()
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(clock));
     CHECK(cudaFree(sum));
-    CHECK(cudaFreeHost(staging));
+    for (const stage &each : stages) {
+        CHECK(cudaEventDestroy(each.copied));
+        CHECK(cudaFreeHost(each.words));
+    }
     for (cudaEvent_t event : events)
         CHECK(cudaEventDestroy(event));
     for (int i = 0; i < o.drawn.streams; i++)
@@ -227,14 +241,14 @@ static size_t count_of(const tensor &t, int part)
 }
 
 /* What is there was copied before it is written anew. */
-void program::upload(const tensor &t, int part, cudaStream_t s, int step)
+void program::upload(const tensor &t, int part, cudaStream_t s, stage &through, int step)
 {
     const size_t count = count_of(t, part);
-    CHECK(cudaEventSynchronize(uploaded));
+    CHECK(cudaEventSynchronize(through.copied));
     for (size_t i = 0; i < count; i++)
-        staging[i] = MIXED((uint32_t)i, (uint32_t)step);
-    CHECK(cudaMemcpyAsync(t.address + first_of(t, part), staging, 4 * count, cudaMemcpyHostToDevice, s));
-    CHECK(cudaEventRecord(uploaded, s));
+        through.words[i] = MIXED((uint32_t)i, (uint32_t)step);
+    CHECK(cudaMemcpyAsync(t.address + first_of(t, part), through.words, 4 * count, cudaMemcpyHostToDevice, s));
+    CHECK(cudaEventRecord(through.copied, s));
 }
 
 void program::launch(const struct action &a, cudaStream_t s)
@@ -278,7 +292,7 @@ void program::act(const struct action &a, int step)
         CHECK(cudaMemsetAsync(tensors[a.out].address, 0, 4 * tensors[a.out].words, s));
         break;
     case UPLOAD:
-        upload(tensors[a.out], a.part, s, step);
+        upload(tensors[a.out], a.part, s, stages[(size_t)(a.stream % o.threads)], step);
         break;
     case RECORD:
         CHECK(cudaEventRecord(events[a.event], s));
