@@ -25,7 +25,8 @@ enum {
     RANGES = SPW_SEEK_ANSWERS / 2, /* of looks; and as many of a sweep */
 };
 
-bool spw_seek_allowed, spw_seeking;
+bool spw_seek_allowed;
+atomic_bool spw_seeking;
 uint64_t spw_seek_learned;
 struct spw_sought spw_sought;
 
@@ -46,10 +47,11 @@ struct look {
 
 static struct range ranges[2 * RANGES]; /* range n at n modulo RANGES, behind its look's base; its answer has that number */
 static struct look looks[LOOKS];        /* look n at n modulo LOOKS */
-static uint64_t range_first, range_end, look_first, look_end;
-static uint64_t missed, made_good; /* times that something could not be looked at; so many of them before the last sweep */
-static struct spw_uses looking;    /* the last look on each stream, while there may be one that is not done */
-static bool settling;              /* a thread is drawing conclusions; it may have let go of the lock */
+static uint64_t range_first, range_end;
+static _Atomic uint64_t look_first, look_end, /* these are read without the lock too */
+    missed, made_good;          /* times that something could not be looked at; so many of them before the last sweep */
+static struct spw_uses looking; /* the last look on each stream, while there may be one that is not done */
+static bool settling;           /* a thread is drawing conclusions; it may have let go of the lock */
 
 static unsigned index_of(const struct look *l, uint64_t n)
 {
@@ -538,7 +540,8 @@ void spw_seek_reset(void)
     range_first = range_end = look_first = look_end = 0;
     missed = made_good = 0;
     looking = (struct spw_uses){0};
-    settling = spw_seeking = spw_seek_allowed = false;
+    settling = spw_seek_allowed = false;
+    spw_seeking = false;
     spw_sought = (struct spw_sought){0};
     spw_seek_device_reset();
 }

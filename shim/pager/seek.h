@@ -26,9 +26,10 @@
 #include "layout.h"
 #include "pointer_tables.h"
 #include "seek_kinds.h"
+#include <stdatomic.h>
 
 extern bool spw_seek_allowed SPW_OURS;     /* set at start; without it nothing here ever happens: for tests */
-extern bool spw_seeking SPW_OURS;          /* something has been evicted, or is about to be; engine lock, or a moment late */
+extern atomic_bool spw_seeking SPW_OURS;   /* something has been evicted, or is about to be; written with the engine lock */
 extern uint64_t spw_seek_learned SPW_OURS; /* raised when an address was found that was not known */
 
 /* Memory has to be looked through before anything may leave. */
@@ -61,7 +62,7 @@ void spw_seek_copied(struct spw_op *op, uint64_t bytes, bool is_unsettled);
 /* Whether the first of them has to be called. The function may be watched since the launch was begun. */
 static inline bool spw_seek_wants_launch(const struct spw_op *op)
 {
-    return __builtin_expect(spw_seeking, 0) &&
+    return __builtin_expect(atomic_load_explicit(&spw_seeking, memory_order_relaxed), 0) &&
            (op->reached > op->count || op->everything || spw_layout_of(op->function)->watched);
 }
 
