@@ -27,6 +27,15 @@ static void *occupy(uint64_t hint, uint64_t bytes)
     return there == MAP_FAILED ? NULL : there;
 }
 
+#define MOST_WATCHED (UINT64_C(1) << 38)
+
+/* The thread sanitizer watches a small part of the address space only, and the kernel chooses places there alone. */
+#ifdef __SANITIZE_THREAD__
+enum { IS_ANYWHERE_WATCHED = false };
+#else
+enum { IS_ANYWHERE_WATCHED = true };
+#endif
+
 /* Reserves the window. A fixed place makes addresses the same in every run; smaller ones are for places with less room. */
 CUresult memory_init(void)
 {
@@ -38,7 +47,9 @@ CUresult memory_init(void)
                    {0, UINT64_C(1) << 38},
                    {0, UINT64_C(1) << 35}};
     for (size_t i = 0; i < sizeof windows / sizeof windows[0]; i++) {
-        void *window = i == 0 && !settings.window ? NULL : occupy(windows[i].hint, windows[i].bytes);
+        if ((i == 0 && !settings.window) || (!IS_ANYWHERE_WATCHED && (windows[i].hint || windows[i].bytes > MOST_WATCHED)))
+            continue;
+        void *window = occupy(windows[i].hint, windows[i].bytes);
         if (!window)
             continue;
         uint64_t start = (uint64_t)(uintptr_t)window, end = start + windows[i].bytes;
@@ -59,7 +70,7 @@ int address_take_at(uint64_t address, uint64_t bytes)
 {
     if (extents_take_at(&addresses, address, bytes) == 0)
         return 0;
-    if (address % PAGE || address > UINT64_MAX - bytes || !occupy(address, bytes))
+    if (!IS_ANYWHERE_WATCHED || address % PAGE || address > UINT64_MAX - bytes || !occupy(address, bytes))
         return -EBUSY;
     extents_give(&addresses, address, bytes);
     return extents_take_at(&addresses, address, bytes);
