@@ -70,7 +70,7 @@ static enum spw_device_state trusted(const struct spw_tuned_iteration *shape)
     return shape->in_a_row >= CONFIRMED ? SPW_DEVICE_CONFIRMED : SPW_DEVICE_FOLLOWING;
 }
 
-/* 0; -ENOENT: what it works on is gone; -ENOMEM. */
+/* 0 or -ENOMEM. */
 static int enter_course(struct spw_device_loop *p, struct spw_tuned_iteration *shape)
 {
     const int r = spw_plan_executor_enter_locked(&p->on, shape);
@@ -184,7 +184,8 @@ static bool next_round(struct spw_device_loop *p)
     /* 1. What the iteration was, as long as nothing has changed. The plan is for comparison only: step 4 may end it. */
     const struct spw_course_plan *before = p->on.now->plan;
     const bool all_done = p->on.next_due == before->actions.count, was_told = spw_device_loop_is_told(p),
-               is_learning = spw_probe_session_is_about(p->session, p->on.now->course);
+               is_learning = spw_probe_session_is_about(p->session, p->on.now->course),
+               was_there = spw_plan_executor_was_there(&p->on);
     spw_spot_check_next_round_locked();
 
     /* 2. It counts, which decides whether the detector is told of the next one. */
@@ -201,8 +202,9 @@ static bool next_round(struct spw_device_loop *p)
      * be told of the rest. */
     rewind_course(p, spw_device_loop_is_told(p) && !was_told);
 
-    /* 6. Whether it can go on, which is asked of the tensors under their new numbers. */
-    if (!is_as_it_was || !spw_plan_executor_is_there(&p->on)) {
+    /* 6. Whether it can go on. What is gone is looked for in operations that are told of; where they are not, the tensors
+     * have to be there under their new numbers. */
+    if (!is_as_it_was || !(was_told ? was_there : spw_plan_executor_is_there(&p->on))) {
         give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
         return false;
     }
@@ -227,12 +229,10 @@ static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *shape
         return false;
     leave_course(p);
     shape->last_used = p->known.clock;
-    const int r = enter_course(p, shape);
-    if (r == 0)
-        spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
-    else if (r == -ENOENT)
-        spw_known_iterations_forget_locked(&p->known, shape, "work on other tensors than they did");
-    return r == 0;
+    if (enter_course(p, shape) < 0)
+        return false;
+    spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
+    return true;
 }
 
 /* The detector has seen the last operation of an iteration that it knows. */
@@ -272,7 +272,9 @@ void spw_device_loop_tell_locked(struct spw_device_loop *p, struct spw_op *op, s
 static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
 {
     const uint32_t operation = p->on.place.cursor.op - 1;
-    if (!spw_device_loop_is_told(p))
+    if (spw_device_loop_is_told(p))
+        spw_plan_executor_find_missing(&p->on, op, operation);
+    else
         op->stream->calm = spw_place_is_calm(&p->on.place);
     if (spw_plan_executor_keeps(&p->on, operation))
         spw_kept_ops_wish_locked(op, operation);

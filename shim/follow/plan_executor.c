@@ -119,18 +119,65 @@ static void bind_live(struct spw_plan_executor *on, const struct spw_course *cou
     }
 }
 
-bool spw_plan_executor_is_there(const struct spw_plan_executor *on)
+/* Of what the course works on throughout: how many bytes there are, and how many of them are nobody's. */
+static uint64_t throughout_bytes(const struct spw_plan_executor *on, uint64_t *ret_gone_bytes)
 {
     const struct spw_course *course = on->now->course;
-    uint64_t all_bytes = 0, gone_bytes = 0;
+    uint64_t all_bytes = 0;
+    *ret_gone_bytes = 0;
     for (uint32_t t = 0; t < course->live_count; t++) {
         const struct spw_course_tensor *tensor = &course->tensors[t];
         if (tensor->from != t || tensor->first_use == SPW_NO_INDEX)
             continue;
         all_bytes += tensor->bytes;
-        gone_bytes += block_of(on, t) ? 0 : tensor->bytes;
+        *ret_gone_bytes += block_of(on, t) ? 0 : tensor->bytes;
     }
+    return all_bytes;
+}
+
+bool spw_plan_executor_is_there(const struct spw_plan_executor *on)
+{
+    uint64_t gone_bytes;
+    const uint64_t all_bytes = throughout_bytes(on, &gone_bytes);
     return gone_bytes <= all_bytes / MOST;
+}
+
+bool spw_plan_executor_was_there(const struct spw_plan_executor *on)
+{
+    uint64_t gone_bytes;
+    return on->missing_bytes <= throughout_bytes(on, &gone_bytes) / MOST;
+}
+
+static void count_missing(struct spw_plan_executor *on)
+{
+    (void)throughout_bytes(on, &on->missing_bytes);
+}
+
+/* A block that is none of the course's, and might be the tensor by its size. */
+static struct spw_block *stand_in(const struct spw_course_tensor *tensor, CUdeviceptr address)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    struct spw_block *b = o && o->kind == SPW_KIND_BLOCK ? spw_block_of(o) : NULL;
+    return b && !b->doomed && !(o->attention & SPW_FREE) && !b->expected && b->size_bytes == tensor->bytes ? b : NULL;
+}
+
+void spw_plan_executor_find_missing(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation)
+{
+    const struct spw_course *course = on->now->course;
+    const struct spw_course_call *call = &course->calls[operation];
+    if (!on->missing_bytes || call->hit_count != op->count - op->doubtful)
+        return;
+    for (uint32_t i = 0; i < call->hit_count; i++) {
+        const uint32_t t = course->hits[call->first_hit + i];
+        struct spw_block *b = t < course->live_count && !block_of(on, t) ? stand_in(&course->tensors[t], op->hits[i]) : NULL;
+        if (!b)
+            continue;
+        spw_cursor_bind(&on->place.cursor, t, b->serial);
+        on->blocks[t] = b;
+        b->expected = t + 1;
+        if (course->tensors[t].from == t)
+            on->missing_bytes -= course->tensors[t].bytes;
+    }
 }
 
 /* Who is who, and from which action on; false without memory. */
@@ -145,6 +192,7 @@ static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteratio
         return false;
     spw_plan_executor_take_up_plan(on);
     bind_live(on, course);
+    count_missing(on);
     on->made_bytes = on->strange_bytes = 0;
     for (uint32_t t = course->live_count; t < course->tensor_count; t++)
         on->made_bytes += course->tensors[t].bytes;
@@ -154,10 +202,10 @@ static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteratio
 int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *shape)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const int r = !begin_course(on, shape) ? -ENOMEM : spw_plan_executor_is_there(on) ? 0 : -ENOENT;
-    if (r < 0)
-        spw_plan_executor_leave_locked(on);
-    return r;
+    if (begin_course(on, shape))
+        return 0;
+    spw_plan_executor_leave_locked(on);
+    return -ENOMEM;
 }
 
 void spw_plan_executor_rewind_locked(struct spw_plan_executor *on)
@@ -180,6 +228,7 @@ void spw_plan_executor_rewind_locked(struct spw_plan_executor *on)
             on->blocks[t]->expected = 0;
         on->blocks[t] = NULL;
     }
+    count_missing(on);
     on->place.due = on->now->plan->due;
     on->place.busy = true;
     on->next_due = 0;

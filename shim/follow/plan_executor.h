@@ -17,6 +17,7 @@ struct spw_plan_executor {
     struct spw_block **blocks;          /* by tensor of the course */
     uint32_t next_due;                  /* index in the plan's list */
     uint64_t made_bytes;                /* that an iteration of the course allocates */
+    uint64_t missing_bytes;             /* of what the course works on throughout, that nothing stands for yet */
     uint64_t strange_bytes;             /* allocated in this one, and none of the course's tensors */
     bool conforms;                      /* what the plan has away at this point has left */
     struct spw_stream *stream;          /* of the operation that was told last */
@@ -28,16 +29,23 @@ void spw_plan_executor_init(struct spw_plan_executor *on, struct spw_device *d);
 /* Every operation gets a closer look while the detector is `told` of everything, and while versions are kept. */
 void spw_plan_executor_look_closer(struct spw_plan_executor *on, bool told);
 
-/* An iteration of the shape is about to begin; the device is on no course. 0; -ENOENT: what the iteration works on is gone;
- * -ENOMEM: it is on none after either. */
+/* An iteration of the shape is about to begin; the device is on no course. 0; -ENOMEM: it is on none after either. */
 int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *shape);
 void spw_plan_executor_leave_locked(struct spw_plan_executor *on); /* fine where it is on none */
 
 /* ---- all of the rest: on a course */
 
-/* Whether most of what the course works on, and lives throughout, is there still. A program that makes its tensors anew goes
- * through the same operations, but they are none of the course's tensors. */
+/* Whether most of what the course works on, and lives throughout, is there as the next iteration begins. A program that
+ * makes its tensors anew goes through the same operations, but they are none of the course's tensors. */
 bool spw_plan_executor_is_there(const struct spw_plan_executor *on);
+
+/* The same of the iteration that is complete, where what was gone was looked for in each operation: other tensors may have
+ * come in place of those that were there before, as minibatches of another rollout do. */
+bool spw_plan_executor_was_there(const struct spw_plan_executor *on);
+
+/* Operation `operation` of the course came: what it is given where a tensor is gone, and has its size, stands for that
+ * tensor from now on. A plan takes that only for what it moves. */
+void spw_plan_executor_find_missing(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation);
 
 /* The cursor was rewound: what lived on takes its new number, and the others of the iteration are nobody any more. */
 void spw_plan_executor_rewind_locked(struct spw_plan_executor *on);
