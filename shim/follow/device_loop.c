@@ -75,7 +75,7 @@ static int enter_course(struct spw_device_loop *p, struct spw_tuned_iteration *s
 {
     const int r = spw_plan_executor_enter_locked(&p->on, shape);
     if (r == 0)
-        enter(p, trusted(shape));
+        enter(p, spw_plan_executor_is_there(&p->on) ? trusted(shape) : SPW_DEVICE_FOLLOWING);
     if (r == -ENOMEM)
         spw_device_loop_lack_memory(p->on.device, "to follow an iteration");
     return r;
