@@ -27,7 +27,7 @@ CROSSING = ["--size", "64", "--steps", "30", "--late", "20"]
 DEVICE = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
 PACKED = {"SIMGPU_GRANULARITY": "256KiB", "SPILLWAY_SMALL": "4KiB"}  # a granule for sixteen tensors of the usual size
 AT_ONCE = 2
-WRONG_ONCE = {"harm": (2001783,), "crossing": (229,)}  # seeds that found a defect
+WRONG_ONCE = {"crossing": (229,)}  # seeds that found a defect, and still draw the same program
 SENTENCES = {"harm": "random programs of awkward layers", "crossing": "random programs of several streams"}
 SLOWEST = 10  # s of computation; a run that takes more hangs
 
@@ -157,10 +157,11 @@ def main():
     def _():
         many(told.library, told.kind, told.first, told.count, told.minutes)
 
-    @sentence(f"{SENTENCES[told.kind]} that found defects: the same bits")
-    def _():
-        wrong = [why for seed in WRONG_ONCE[told.kind] for why in judged(seed, told.library, told.kind)[2:] if why]
-        require(not wrong, *wrong)
+    if told.kind in WRONG_ONCE:
+        @sentence(f"{SENTENCES[told.kind]} that found defects: the same bits")
+        def _():
+            wrong = [why for seed in WRONG_ONCE[told.kind] for why in judged(seed, told.library, told.kind)[2:] if why]
+            require(not wrong, *wrong)
     finish()
 
 
