@@ -135,7 +135,7 @@ def _():
         of_a_step = {workload: step_operations(*whole[workload]) for workload in STEPS}
         outcomes = list(two.map(lambda victim: (victim.status, victim.judge(of_a_step[victim.workload])), victims))
     killed = [operations for status, operations in outcomes if status == -signal.SIGKILL]
-    require(len(outcomes) == 100 and len(killed) >= 80, f"{len(killed)} of {len(outcomes)} were killed")
+    require(len(outcomes) == 100 and len(killed) >= 60, f"{len(killed)} of {len(outcomes)} were killed")
     require(sum(1 for operations in killed if operations) >= 50, "hardly one was killed in the midst of its work", killed)
     print(f"# {len(killed)} of {len(outcomes)} killed, {killed.count(None)} of them before there was a trace,"
           f" {killed.count(0)} before the first operation was in it")
