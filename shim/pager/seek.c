@@ -537,7 +537,8 @@ void spw_seek_context_gone_locked(CUcontext context)
 void spw_seek_reset(void)
 {
     spw_seek_kinds_reset();
-    range_first = range_end = look_first = look_end = 0;
+    range_first = range_end = 0;
+    look_first = look_end = 0;
     missed = made_good = 0;
     looking = (struct spw_uses){0};
     settling = spw_seek_allowed = false;
