@@ -2,4 +2,4 @@
 #include "follower.h"
 
 const struct spw_follower *spw_follower;
-bool spw_plan_follower_any;
+atomic_bool spw_plan_follower_any;

@@ -5,6 +5,7 @@
 #ifndef SPILLWAY_SHIM_FOLLOWER_H
 #define SPILLWAY_SHIM_FOLLOWER_H
 #include "ours.h"
+#include <stdatomic.h>
 #include <stdbool.h>
 
 struct spw_block;
@@ -49,5 +50,6 @@ struct spw_follower {
     void (*condemned)(struct spw_device *d, const struct spw_recorded_op *wrong);
 };
 extern const struct spw_follower *spw_follower SPW_OURS; /* NULL: nobody follows */
-extern bool spw_plan_follower_any SPW_OURS; /* some device is watched or on its course; engine lock, or a moment late */
+/* Some device is watched or on its course; written with the engine lock. */
+extern atomic_bool spw_plan_follower_any SPW_OURS;
 #endif
