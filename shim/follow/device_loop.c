@@ -185,7 +185,7 @@ static bool next_round(struct spw_device_loop *p)
     const struct spw_course_plan *before = p->on.now->plan;
     const bool all_done = p->on.next_due == before->actions.count, was_told = spw_device_loop_is_told(p),
                is_learning = spw_probe_session_is_about(p->session, p->on.now->course),
-               was_there = spw_plan_executor_was_there(&p->on);
+               was_there = spw_plan_executor_is_there(&p->on);
     spw_spot_check_next_round_locked();
 
     /* 2. It counts, which decides whether the detector is told of the next one. */

@@ -84,7 +84,9 @@ void spw_plan_executor_leave_locked(struct spw_plan_executor *on)
     }
     spw_cursor_finish(&on->place.cursor);
     free(on->blocks);
+    free(on->is_missing);
     on->blocks = NULL;
+    on->is_missing = NULL;
     expect_nothing(on);
 }
 
@@ -119,38 +121,35 @@ static void bind_live(struct spw_plan_executor *on, const struct spw_course *cou
     }
 }
 
-/* Of what the course works on throughout: how many bytes there are, and how many of them are nobody's. */
-static uint64_t throughout_bytes(const struct spw_plan_executor *on, uint64_t *ret_gone_bytes)
+/* Of what the course works on throughout: all that nothing stands for is missing. */
+static void count_missing(struct spw_plan_executor *on)
 {
     const struct spw_course *course = on->now->course;
-    uint64_t all_bytes = 0;
-    *ret_gone_bytes = 0;
+    on->throughout_bytes = on->missing_bytes = on->missing_count = 0;
     for (uint32_t t = 0; t < course->live_count; t++) {
         const struct spw_course_tensor *tensor = &course->tensors[t];
-        if (tensor->from != t || tensor->first_use == SPW_NO_INDEX)
-            continue;
-        all_bytes += tensor->bytes;
-        *ret_gone_bytes += block_of(on, t) ? 0 : tensor->bytes;
+        const bool is_used = tensor->first_use != SPW_NO_INDEX, lives_throughout = is_used && tensor->from == t;
+        on->is_missing[t] = is_used && !block_of(on, t);
+        on->missing_count += on->is_missing[t];
+        on->throughout_bytes += lives_throughout ? tensor->bytes : 0;
+        on->missing_bytes += lives_throughout && on->is_missing[t] ? tensor->bytes : 0;
     }
-    return all_bytes;
+}
+
+static void found(struct spw_plan_executor *on, uint32_t tensor, struct spw_block *b)
+{
+    const struct spw_course_tensor *t = &on->now->course->tensors[tensor];
+    spw_cursor_bind(&on->place.cursor, tensor, b->serial);
+    on->blocks[tensor] = b;
+    b->expected = tensor + 1;
+    on->is_missing[tensor] = false;
+    on->missing_count--;
+    on->missing_bytes -= t->from == tensor ? t->bytes : 0;
 }
 
 bool spw_plan_executor_is_there(const struct spw_plan_executor *on)
 {
-    uint64_t gone_bytes;
-    const uint64_t all_bytes = throughout_bytes(on, &gone_bytes);
-    return gone_bytes <= all_bytes / MOST;
-}
-
-bool spw_plan_executor_was_there(const struct spw_plan_executor *on)
-{
-    uint64_t gone_bytes;
-    return on->missing_bytes <= throughout_bytes(on, &gone_bytes) / MOST;
-}
-
-static void count_missing(struct spw_plan_executor *on)
-{
-    (void)throughout_bytes(on, &on->missing_bytes);
+    return on->missing_bytes <= on->throughout_bytes / MOST;
 }
 
 /* A block that is none of the course's, and might be the tensor by its size. */
@@ -165,18 +164,14 @@ void spw_plan_executor_find_missing(struct spw_plan_executor *on, const struct s
 {
     const struct spw_course *course = on->now->course;
     const struct spw_course_call *call = &course->calls[operation];
-    if (!on->missing_bytes || call->hit_count != op->count - op->doubtful)
+    if (!on->missing_count || call->hit_count != op->count - op->doubtful)
         return;
     for (uint32_t i = 0; i < call->hit_count; i++) {
         const uint32_t t = course->hits[call->first_hit + i];
-        struct spw_block *b = t < course->live_count && !block_of(on, t) ? stand_in(&course->tensors[t], op->hits[i]) : NULL;
-        if (!b)
-            continue;
-        spw_cursor_bind(&on->place.cursor, t, b->serial);
-        on->blocks[t] = b;
-        b->expected = t + 1;
-        if (course->tensors[t].from == t)
-            on->missing_bytes -= course->tensors[t].bytes;
+        struct spw_block *b =
+            t < course->live_count && on->is_missing[t] ? stand_in(&course->tensors[t], op->hits[i]) : NULL;
+        if (b)
+            found(on, t, b);
     }
 }
 
@@ -187,8 +182,9 @@ static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteratio
     if (spw_cursor_init(&on->place.cursor, course) < 0)
         return false;
     on->blocks = calloc((size_t)course->tensor_count + 1, sizeof(struct spw_block *));
+    on->is_missing = calloc((size_t)course->live_count + 1, 1);
     on->now = shape;
-    if (!on->blocks)
+    if (!on->blocks || !on->is_missing)
         return false;
     spw_plan_executor_take_up_plan(on);
     bind_live(on, course);

@@ -13,14 +13,17 @@ struct spw_op;
 struct spw_plan_executor {
     struct spw_device *device;
     struct spw_place place;
-    struct spw_tuned_iteration *now;    /* whose course the device is on; NULL: none */
-    struct spw_block **blocks;          /* by tensor of the course */
-    uint32_t next_due;                  /* index in the plan's list */
-    uint64_t made_bytes;                /* that an iteration of the course allocates */
-    uint64_t missing_bytes;             /* of what the course works on throughout, that nothing stands for yet */
-    uint64_t strange_bytes;             /* allocated in this one, and none of the course's tensors */
-    bool conforms;                      /* what the plan has away at this point has left */
-    struct spw_stream *stream;          /* of the operation that was told last */
+    struct spw_tuned_iteration *now; /* whose course the device is on; NULL: none */
+    struct spw_block **blocks;       /* by tensor of the course */
+    uint32_t next_due;               /* index in the plan's list */
+    uint64_t made_bytes;             /* that an iteration of the course allocates */
+    uint8_t *is_missing;             /* by tensor alive at the beginning: nothing stands for it, in this iteration so far */
+    uint32_t missing_count;          /* of those */
+    uint64_t throughout_bytes;       /* of what the course works on, and lives throughout */
+    uint64_t missing_bytes;          /* of that, missing */
+    uint64_t strange_bytes;          /* allocated in this one, and none of the course's tensors */
+    bool conforms;                   /* what the plan has away at this point has left */
+    struct spw_stream *stream;       /* of the operation that was told last */
     const struct spw_course_plan *kept; /* for which operations are kept that it has run again */
 };
 
@@ -35,13 +38,9 @@ void spw_plan_executor_leave_locked(struct spw_plan_executor *on); /* fine where
 
 /* ---- all of the rest: on a course */
 
-/* Whether most of what the course works on, and lives throughout, is there as the next iteration begins. A program that
- * makes its tensors anew goes through the same operations, but they are none of the course's tensors. */
+/* Whether most of what the course works on, and lives throughout, is there: as the iteration began, or found in it since
+ * (see below). A program that makes its tensors anew goes through the same operations, but they are none of the course's. */
 bool spw_plan_executor_is_there(const struct spw_plan_executor *on);
-
-/* The same of the iteration that is complete, where what was gone was looked for in each operation: other tensors may have
- * come in place of those that were there before, as minibatches of another rollout do. */
-bool spw_plan_executor_was_there(const struct spw_plan_executor *on);
 
 /* Operation `operation` of the course came: what it is given where a tensor is gone, and has its size, stands for that
  * tensor from now on. A plan takes that only for what it moves. */

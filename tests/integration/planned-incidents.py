@@ -126,6 +126,15 @@ def _():
         require(counted["plans"] == 1 and counted["planned_iterations"] >= steps - KNOWN_AFTER - 3, counted, finished.describe())
 
 
+@sentence("weights that are made anew in the midst of three steps in a row, so that twice in a step others come: it stays on its course")
+def _():
+    steps = 2 * STEPS
+    finished = same(("--steps", str(steps), "--at", "10,11,12", "anew"), "wait", COPIES)
+    if library_plans():
+        counted = plan_of(finished)
+        require(counted["lost"] == 0 and counted["planned_iterations"] >= steps - KNOWN_AFTER - 3, counted, finished.describe())
+
+
 for name, (arguments, iterations, times_lost, made) in INCIDENT.items():
     while_planning(name, arguments)
     on_course(name, arguments, iterations, times_lost, made)
