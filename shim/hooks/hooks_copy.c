@@ -190,9 +190,11 @@ static void learn_upload(CUdeviceptr dst, const void *src, size_t bytes)
 /* To a variable of a module, or to memory that the program maps itself: what kernels have stored is looked for before. */
 static void copied_outside(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
-    if (is_host(dst))
+    const bool looks = bytes >= sizeof(CUdeviceptr) && bytes <= SPW_POINTER_TABLES_MAX_COPY && spw_seek_allowed &&
+                       (!spw_seeking || spw_seek_pending());
+    if ((!looks && !spw_pointer_tables_or_outside()) || is_host(dst)) /* which asks the driver */
         return;
-    if (bytes >= sizeof(CUdeviceptr) && bytes <= SPW_POINTER_TABLES_MAX_COPY) {
+    if (looks) {
         const int r = spw_seek_before_it_leaves(src);
         spw_pin_failure = r < 0 ? r : spw_pin_failure;
     }
