@@ -11,6 +11,7 @@
 #include "fast_path.h"
 #include "result.h"
 #include "scan.h"
+#include "unnamed.h"
 #include "seek.h"
 #include "filled.h"
 #include "call_args.h"
@@ -232,35 +233,17 @@ CUresult spw_on_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchP
     return spw_driver.cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags);
 }
 
-/* What a graph touches is pinned; that it runs is noted, so that memory which is freed is not used again before its end. */
-static bool begin_graph(struct spw_op *op, CUgraphExec graph, CUstream stream)
-{
-    *op = (struct spw_op){.handle = stream,
-                          .follows_no_tables = true,
-                          .name = "a graph",
-                          .signature = {SPW_ITERATION_GRAPH, (uint64_t)(uintptr_t)graph, 0}};
-    if (spw_is_capturing(stream) || spw_op_begin(op) < 0)
-        return false;
-    spw_duration_before(op->timed);
-    return true;
-}
-
-static CUresult end_graph(struct spw_op *op, CUresult result)
-{
-    spw_duration_after(op->timed, result == CUDA_SUCCESS);
-    spw_op_answered(op, result == CUDA_SUCCESS);
-    return result;
-}
-
+/* What a graph touches is pinned. */
 #define LAUNCH_GRAPH(symbol, stream) \
     CUresult spw_on_##symbol(CUgraphExec graph, CUstream t) \
     { \
         struct spw_op op; \
-        bool noted = begin_graph(&op, graph, stream); \
+        const struct spw_signature signature = {SPW_ITERATION_GRAPH, (uint64_t)(uintptr_t)graph, 0}; \
+        bool noted = spw_unnamed_begin(&op, "a graph", signature, stream); \
         CUresult r = spw_driver.symbol(graph, t); \
         if (r == CUDA_SUCCESS) \
             spw_graph_memory_launched(graph); \
-        return noted ? end_graph(&op, r) : r; \
+        return noted ? spw_unnamed_end(&op, r) : r; \
     }
 LAUNCH_GRAPH(cuGraphLaunch, t)
 LAUNCH_GRAPH(cuGraphLaunch_ptsz, spw_per_thread(t))

@@ -9,6 +9,7 @@
 #include "pin.h"
 #include "hooks_pin.h"
 #include "log.h"
+#include "unnamed.h"
 #include "versions.h"
 
 static const char why_memop[] = "a stream memory operation uses it";
@@ -50,10 +51,24 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
     }
 }
 
-#define VALUE(symbol, type) \
+/* The stream's number for it tells that the word may still be written. */
+#define SUBMIT(symbol, s, args) \
+    struct spw_op op; \
+    static const char name[] = #symbol; \
+    if (spw_pin_failure < 0) \
+        return CUDA_ERROR_OUT_OF_MEMORY; \
+    const bool noted = \
+        spw_unnamed_begin(&op, name, (struct spw_signature){SPW_ITERATION_SET, (uint64_t)(uintptr_t)name, 0}, s); \
+    const CUresult r = SPW_DRIVER(symbol, args); \
+    return noted ? spw_unnamed_end(&op, r) : r
+
+#define VALUE(symbol, type, s) \
     CUresult spw_on_##symbol(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
     { \
-        return SPW_PIN_THEN((pin(addr, why_memop), pin(value, why_written)), symbol, (stream, addr, value, flags)); \
+        spw_pin_failure = 0; \
+        pin(addr, why_memop); \
+        pin(value, why_written); \
+        SUBMIT(symbol, s, (stream, addr, value, flags)); \
     }
 
 #define WAIT(symbol, type) \
@@ -70,14 +85,14 @@ WAIT(cuStreamWaitValue64, cuuint64_t)
 WAIT(cuStreamWaitValue64_ptsz, cuuint64_t)
 WAIT(cuStreamWaitValue64_v2, cuuint64_t)
 WAIT(cuStreamWaitValue64_v2_ptsz, cuuint64_t)
-VALUE(cuStreamWriteValue32, cuuint32_t)
-VALUE(cuStreamWriteValue32_ptsz, cuuint32_t)
-VALUE(cuStreamWriteValue32_v2, cuuint32_t)
-VALUE(cuStreamWriteValue32_v2_ptsz, cuuint32_t)
-VALUE(cuStreamWriteValue64, cuuint64_t)
-VALUE(cuStreamWriteValue64_ptsz, cuuint64_t)
-VALUE(cuStreamWriteValue64_v2, cuuint64_t)
-VALUE(cuStreamWriteValue64_v2_ptsz, cuuint64_t)
+VALUE(cuStreamWriteValue32, cuuint32_t, stream)
+VALUE(cuStreamWriteValue32_ptsz, cuuint32_t, spw_per_thread(stream))
+VALUE(cuStreamWriteValue32_v2, cuuint32_t, stream)
+VALUE(cuStreamWriteValue32_v2_ptsz, cuuint32_t, spw_per_thread(stream))
+VALUE(cuStreamWriteValue64, cuuint64_t, stream)
+VALUE(cuStreamWriteValue64_ptsz, cuuint64_t, spw_per_thread(stream))
+VALUE(cuStreamWriteValue64_v2, cuuint64_t, stream)
+VALUE(cuStreamWriteValue64_v2_ptsz, cuuint64_t, spw_per_thread(stream))
 
 static void pin_batch(const CUstreamBatchMemOpParams *list, unsigned count)
 {
@@ -85,16 +100,18 @@ static void pin_batch(const CUstreamBatchMemOpParams *list, unsigned count)
         spw_pin_memop(&list[i]);
 }
 
-#define BATCH(symbol) \
+#define BATCH(symbol, s) \
     CUresult spw_on_##symbol(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags) \
     { \
-        return SPW_PIN_THEN(pin_batch(paramArray, count), symbol, (stream, count, paramArray, flags)); \
+        spw_pin_failure = 0; \
+        pin_batch(paramArray, count); \
+        SUBMIT(symbol, s, (stream, count, paramArray, flags)); \
     }
 
-BATCH(cuStreamBatchMemOp)
-BATCH(cuStreamBatchMemOp_ptsz)
-BATCH(cuStreamBatchMemOp_v2)
-BATCH(cuStreamBatchMemOp_v2_ptsz)
+BATCH(cuStreamBatchMemOp, stream)
+BATCH(cuStreamBatchMemOp_ptsz, spw_per_thread(stream))
+BATCH(cuStreamBatchMemOp_v2, stream)
+BATCH(cuStreamBatchMemOp_v2_ptsz, spw_per_thread(stream))
 
 #define WAIT_FOR_SEMAPHORES(symbol) \
     CUresult spw_on_##symbol(const CUexternalSemaphore *list, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params, \

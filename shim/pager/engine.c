@@ -37,6 +37,8 @@ static bool begin_quickly(struct spw_op *op)
     struct spw_fast_path q;
     if (op->count > QUICK_HITS || op->everything || spw_op_follows_tables(op))
         return false;
+    if (op->is_unnamed && spw_seek_pending())
+        return false;
     if (spw_versions_kept && spw_versions_endangers(op))
         return false;
     spw_fast_path_begin(&q, op->stream);
@@ -124,9 +126,15 @@ static bool may_tear(const struct spw_touched_object *t)
 }
 
 /* The stream waits for copies into what the operation touches, and out of what it may change, and for who looks there. Small
- * allocations hold what they are owed. */
-static int order_after_copies(struct spw_working_set *set, struct spw_stream *s)
+ * allocations hold what they are owed. What an operation does not list is pinned: it is never copied, but it is looked at. */
+static int order_after_copies(const struct spw_op *op, struct spw_working_set *set)
 {
+    struct spw_stream *s = op->stream;
+    if (op->is_unnamed) {
+        int r = spw_seek_order_locked(s);
+        if (r < 0)
+            return r;
+    }
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
         int r = 0;
@@ -231,14 +239,14 @@ static void claim_set(struct spw_working_set *set, const struct spw_stream *s)
 }
 
 /* A call of ours that fails once is made again; who is inside the driver on a stream that is waited for comes out of it. */
-static int order_set_unlocking(struct spw_working_set *set, struct spw_stream *s)
+static int order_set_unlocking(const struct spw_op *op, struct spw_working_set *set)
 {
     struct timespec start = {0};
-    int r = order_after_copies(set, s);
+    int r = order_after_copies(op, set);
     for (int attempt = 1; r < 0 && attempt < ATTEMPTS; attempt += r != -EAGAIN) {
         if (r == -EAGAIN && !spw_reclaim_let_others_finish_unlocking(&start))
             return -EBUSY;
-        r = order_after_copies(set, s);
+        r = order_after_copies(op, set);
     }
     return r;
 }
@@ -268,7 +276,7 @@ static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
         if (r == -ENOMEM && !first_dropped(set))
             say_what_does_not_fit(op, set, &spw_devices[i]);
     }
-    return r < 0 ? r : order_set_unlocking(set, op->stream);
+    return r < 0 ? r : order_set_unlocking(op, set);
 }
 
 /* Slabs first, then blocks in the order of their allocation: the same from one iteration to the next, which the order of

@@ -15,6 +15,7 @@ del sys.argv[1:4]
 QUESTIONS = {"cuCtxGetCurrent", "cuCtxGetDevice", "cuStreamGetCtx", "cuPointerGetAttribute", "cuStreamIsCapturing"}
 FIRST = {"cuInit", "cuGetErrorName", "cuThreadExchangeStreamCaptureMode"}  # of no context, or the exchange itself
 COSTS = {"SIMGPU_SCALE_BYTES": 3000, "SIMGPU_SCALE_OPS": 300000, "SIMGPU_PROFILE": "rtx4090"}
+LINGERING = {"SIMGPU_LINGER": 300}  # another thread's calls come between what is submitted and that it is waited for
 WATCHED = {"SIMGPU_CAPTURE_ELSEWHERE": 1}
 COMMAND = [ELSEWHERE, "--steps", "60"]
 NETS = [INCIDENTS, "--steps", "20"]
@@ -26,11 +27,13 @@ def _():
     require(plain.status == 0 and "graphs made what they should" in plain.output, plain.describe())
 
 
-def valid_within(share, planning, recompute):
-    @sentence(f"captures of another thread stay valid within {share} % of the peak, plan {planning}, recomputation {recompute}")
+def valid_within(share, planning, recompute, lingering=False):
+    how = ", each wait a long one" if lingering else ""
+    @sentence(f"captures of another thread stay valid within {share} % of the peak, plan {planning}, recomputation {recompute}{how}")
     def _():
         budget = plain.peak * share // 100
-        finished = run(COMMAND, budget=budget, env={**COSTS, "SPILLWAY_PLAN": planning, "SPILLWAY_RECOMPUTE": recompute})
+        settings = {"SPILLWAY_PLAN": planning, "SPILLWAY_RECOMPUTE": recompute, **(LINGERING if lingering else {})}
+        finished = run(COMMAND, budget=budget, env={**COSTS, **settings})
         same_results(plain, finished)
         no_misuse(finished)
         within(budget, finished)
@@ -42,6 +45,8 @@ def valid_within(share, planning, recompute):
 for percent in (80, 60, 40):
     for plans, replays in (("on", "on"), ("wait", "on"), ("wait", "off"), ("off", "on")):
         valid_within(percent, plans, replays)
+    valid_within(percent, "off", "on", lingering=True)
+    valid_within(percent, "wait", "on", lingering=True)
 
 
 @sentence("every call of ours but questions is made by a thread that is relaxed; what the program calls is passed on as it is")

@@ -80,8 +80,16 @@ void driver_unlock(void)
     pthread_mutex_unlock(&driver_mutex);
 }
 
+/* A call that waits lets other threads' calls come before it, as any call may. */
+static void linger(const char *name)
+{
+    if (settings.linger_us && strstr(name, "Synchronize"))
+        usleep(settings.linger_us);
+}
+
 CUresult driver_enter(struct call *call, const char *name, enum needs needs)
 {
+    linger(name);
     driver_lock();
     call->context = NULL;
     if (in_host_function)

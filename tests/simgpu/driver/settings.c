@@ -204,16 +204,16 @@ static int parse_bounds(void)
     return r;
 }
 
-static int parse_idle(void)
+static int parse_count(const char *variable, unsigned long most, const char *accepted, unsigned *ret_count)
 {
-    const char *value = getenv("SIMGPU_IDLE");
+    const char *value = getenv(variable);
     char *end;
     if (!value)
         return 0;
-    unsigned long ms = strtoul(value, &end, 10);
-    if (end == value || *end || *value == '-' || ms == 0 || ms > 1000)
-        return refuse("SIMGPU_IDLE", value, "milliseconds, 1 to 1000");
-    settings.idle_ms = (unsigned)ms;
+    unsigned long count = strtoul(value, &end, 10);
+    if (end == value || *end || *value == '-' || count == 0 || count > most)
+        return refuse(variable, value, accepted);
+    *ret_count = (unsigned)count;
     return 0;
 }
 
@@ -283,8 +283,9 @@ int settings_read(void)
         parse_bytes("SIMGPU_GRANULARITY", &settings.granularity_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_BYTES", &settings.scale_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_aliases() < 0 ||
-        parse_block_order() < 0 || parse_idle() < 0 || parse_devices() < 0 || parse_window() < 0 ||
-        parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
+        parse_block_order() < 0 || parse_count("SIMGPU_IDLE", 1000, "milliseconds, 1 to 1000", &settings.idle_ms) < 0 ||
+        parse_count("SIMGPU_LINGER", 10000, "microseconds, 1 to 10000", &settings.linger_us) < 0 || parse_devices() < 0 ||
+        parse_window() < 0 || parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
         parse_switch("SIMGPU_CAPTURE_ELSEWHERE", &settings.capture_elsewhere) < 0 || parse_bounds() < 0 ||
         parse_list("SIMGPU_SLOWER_LINK", add_slower_link, "h2d:TIMES@MS or d2h:TIMES@MS, separated by commas") < 0 ||
         parse_list("SIMGPU_FAIL", add_fault, "cuName:N=CODE or cuName:N+=CODE, separated by commas") < 0 ||

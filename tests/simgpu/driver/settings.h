@@ -38,6 +38,7 @@ struct settings {
     bool vary_blocks; /* the blocks of a launch run in an order of its own */
     enum order_mode order;
     unsigned idle_ms;       /* real time without a call after which the device goes on by itself; 0: never */
+    unsigned linger_us;     /* real time that a call which waits takes before it looks at the device */
     bool capture_elsewhere; /* as if another thread captured in global mode all the time: who is not relaxed is counted */
     bool all_aliases; /* memory that is mapped several times may be used at each of its addresses, not at the newest only */
     struct slower_link {

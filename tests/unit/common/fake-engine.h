@@ -5,6 +5,7 @@
 #include "graph_memory.h"
 #include "pin.h"
 #include "unmanaged.h"
+#include "unnamed.h"
 #include <errno.h>
 
 static CUdeviceptr pinned[64];
@@ -24,6 +25,23 @@ void spw_pin_address(CUdeviceptr address, const char *why)
 void spw_pin_everything(const char *why)
 {
     pinned_everything += why != NULL;
+}
+
+static unsigned unnamed; /* begun and not ended */
+static CUstream unnamed_on;
+static bool no_stream; /* operations cannot be begun */
+
+bool spw_unnamed_begin(struct spw_op *op, const char *name, struct spw_signature signature, CUstream stream)
+{
+    unnamed += !no_stream;
+    unnamed_on = stream;
+    return !no_stream;
+}
+
+CUresult spw_unnamed_end(struct spw_op *op, CUresult result)
+{
+    unnamed--;
+    return result;
 }
 
 static CUmemGenericAllocationHandle retained; /* the last one, or 0 */

@@ -11,7 +11,7 @@
 #include "log.h"
 
 static CUresult answer;
-static unsigned pinned_at_call; /* what was pinned when the driver was called */
+static unsigned pinned_at_call, unnamed_at_call; /* what was pinned, and begun, when the driver was called */
 
 static CUresult value32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
 {
@@ -21,12 +21,14 @@ static CUresult value32(CUstream stream, CUdeviceptr address, cuuint32_t value, 
 
 static CUresult value64(CUstream stream, CUdeviceptr address, cuuint64_t value, unsigned flags)
 {
+    unnamed_at_call = unnamed;
     pinned_at_call = pinned_count;
     return answer;
 }
 
 static CUresult batch(CUstream stream, unsigned count, CUstreamBatchMemOpParams *list, unsigned flags)
 {
+    unnamed_at_call = unnamed;
     pinned_at_call = pinned_count;
     return answer;
 }
@@ -104,6 +106,26 @@ static void each_word_of_a_batch_is_pinned(void **state)
     assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 3, list, 0), CUDA_SUCCESS);
     assert_int_equal(pinned_at_call, 2);
     assert_int_equal(pinned[1], LOW + 64);
+}
+
+/* The stream may still write the word when the program frees it. */
+static void a_write_by_the_stream_is_an_operation_of_it(void **state)
+{
+    CUstreamBatchMemOpParams word = {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = LOW}};
+    const CUstream stream = (CUstream)(uintptr_t)77;
+    unnamed_at_call = 0;
+    assert_int_equal(spw_on_cuStreamBatchMemOp_v2(stream, 1, &word, 0), CUDA_SUCCESS);
+    assert_int_equal(unnamed_at_call, 1);
+    assert_ptr_equal(unnamed_on, stream);
+    unnamed_at_call = 0;
+    assert_int_equal(spw_on_cuStreamWriteValue64_v2_ptsz(NULL, LOW + 8, 1, 0), CUDA_SUCCESS);
+    assert_int_equal(unnamed_at_call, 1);
+    assert_ptr_equal(unnamed_on, CU_STREAM_PER_THREAD);
+    no_stream = true;
+    answer = CUDA_ERROR_INVALID_HANDLE;
+    assert_int_equal(spw_on_cuStreamWriteValue64_v2_ptsz(stream, LOW + 8, 1, 0), answer);
+    no_stream = false;
+    assert_int_equal(unnamed, 0);
 }
 
 /* The order of submission is not that of what happens, from there on. */
@@ -196,6 +218,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_word_that_a_stream_waits_for_is_pinned_first, setup),
         cmocka_unit_test_setup(each_word_of_a_batch_is_pinned, setup),
+        cmocka_unit_test_setup(a_write_by_the_stream_is_an_operation_of_it, setup),
         cmocka_unit_test_setup(a_wait_for_a_value_or_a_semaphore_is_told_before_it_is_made, setup),
         cmocka_unit_test_setup(a_linear_texture_pins_its_memory, setup),
         cmocka_unit_test_setup(shared_memory_is_pinned_and_a_refusal_passed_on, setup),
