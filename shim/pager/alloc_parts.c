@@ -55,14 +55,20 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
 }
 
 /* A cached block, its former users out of the way; where memory is short, or a piece would have to be cut that is to be
- * spared, one made of those of other sizes. NULL: there is none. */
+ * spared, one made of those of other sizes. NULL: there is none, or it would keep this stream of the program waiting for
+ * another, whose work may wait for what the program does after this, and there is room for a new one. That is the order in
+ * which the driver's pools take memory (CUDA Programming Guide, cudaMemPoolReuseAllowInternalDependencies). */
 static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
 {
     bool must_wait = false;
     uint32_t granules = (uint32_t)((bytes + (((uint64_t)1 << d->granule_shift) - 1)) >> d->granule_shift);
+    const uint64_t room = spw_phys_pool_room_locked(&d->handles);
+    const bool has_room = room >= (uint64_t)granules << d->granule_shift;
     struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
-    if (!b && (spw_phys_pool_room_locked(&d->handles) < (uint64_t)granules << d->granule_shift ||
-               !spw_phys_pool_suits_locked(&d->handles, granules))) {
+    if (b && must_wait && has_room && spw_uses_of_others_locked(&b->object.uses, s)) {
+        spw_block_cache_locked(d, b);
+        b = NULL;
+    } else if (!b && (!has_room || !spw_phys_pool_suits_locked(&d->handles, granules))) {
         b = spw_cache_merge_locked(d, granules, s);
         must_wait = false;
     }

@@ -159,6 +159,9 @@ bool spw_uses_done_locked(struct spw_uses *u);
 /* True when `s` alone may still be using it: what is submitted to `s` next comes after every use. */
 bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s);
 
+/* True when another stream of the program's than `s` (NULL: any) may still be using it. Asks the driver as above. */
+bool spw_uses_of_others_locked(struct spw_uses *u, const struct spw_stream *s);
+
 /* True when some use may not have reached the driver yet, in a call of another thread: nothing can be ordered after it now.
  */
 bool spw_uses_in_call_locked(const struct spw_uses *u);

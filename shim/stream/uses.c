@@ -134,6 +134,17 @@ bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s)
     return for_each_use(u, is_other, (void *)s) == 0;
 }
 
+static int is_another_of_the_program(struct spw_stream *s, uint64_t number, void *arg)
+{
+    return !s->ours && is_other(s, number, arg);
+}
+
+bool spw_uses_of_others_locked(struct spw_uses *u, const struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return for_each_use(u, is_another_of_the_program, (void *)s) != 0;
+}
+
 static int mark_one(struct spw_stream *s, uint64_t number, void *arg)
 {
     CUevent event;

@@ -76,6 +76,26 @@ static void memory_that_is_being_handed_out_is_not_taken_away(void **state)
     assert_true(fake_counts()->made_bytes_peak <= 2 * BYTES);
 }
 
+/* What the other stream does may wait for what the program does next: nobody waits for it while there is room. */
+static void a_stream_waits_for_another_only_where_there_is_no_room(void **state)
+{
+    for (int has_room = 0; has_room < 2; has_room++) {
+        begin(has_room ? 2 * BYTES : BYTES);
+        const CUstream next = fake_stream();
+        CUdeviceptr a = allocate(BYTES), b = 0;
+        use(a, BYTES, 1);
+        assert_int_equal(spw_free(a, NULL), 0);
+        spw_lock();
+        assert_int_equal(spw_allocate_unlocking(device, BYTES, spw_stream_of_locked(next), context,
+                                                spw_mempool_stats_of_locked(NULL), &b),
+                         0);
+        spw_unlock();
+        assert_int_equal(b != a, has_room);
+        fake_run_all();
+        assert_int_equal(spw_free(b, NULL), 0);
+    }
+}
+
 static void free_other_again(void)
 {
     assert_int_equal(spw_free(other, NULL), -EINVAL);
@@ -100,7 +120,7 @@ static void memory_that_is_being_handed_out_cannot_be_freed(void **state)
 /* What is pinned may be used by what no operation tells of: its memory is not used again before all of it has run. */
 static void pinned_memory_is_reused_after_everything_before_its_free(void **state)
 {
-    begin(2 * BYTES);
+    begin(BYTES); /* no room for another */
     CUdeviceptr a = allocate(BYTES);
     spw_pin_address(a, "the test says so");
     struct spw_op op = {.handle = s, .name = "a graph"};
@@ -173,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_is_being_handed_out_is_not_taken_away),
+        cmocka_unit_test(a_stream_waits_for_another_only_where_there_is_no_room),
         cmocka_unit_test(memory_that_is_being_handed_out_cannot_be_freed),
         cmocka_unit_test(pinned_memory_is_reused_after_everything_before_its_free),
         cmocka_unit_test(a_slot_that_a_graph_knows_is_reused_after_everything_before_its_free),
