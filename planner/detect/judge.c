@@ -2,7 +2,9 @@
  *
  * Inner loops (layers, time steps) repeat too. What tells an iteration from them:
  *   1. the live set is the same at both ends, at least at one rotation: a forward loop leaves activations behind. What is
- *      slight beside all that is alive does not count (a loss that is kept on the device; live.h);
+ *      slight beside all that is alive does not count (a loss that is kept on the device; live.h). It is the same in the
+ *      last sixteenth: an evaluation, and the forward pass of the step behind it, are the same operations, but that one
+ *      leaves activations behind;
  *   2. what was there before is touched again by the same operation: a layer has weights of its own. Every operation is
  *      compared with the one a period earlier; an allocation that was alive then already must be the same one, a younger one
  *      must have been made about as many allocations ago, and so must one that was made in the period before (an input
@@ -19,7 +21,14 @@
  * every iteration (outputs of a size with its layers') never has the same live set again and is not recognised. */
 #include "detect/period.h"
 
-enum { DIFFERENT_SHARE = 8, LOOSE_ALLOCS = 2, FEWEST_OPERATIONS = 7, FEW_KEPT = 8, HINTS_STOPPED = 1 << 16 };
+enum {
+    DIFFERENT_SHARE = 8,
+    LAST_SHARE = 16,
+    LOOSE_ALLOCS = 2,
+    FEWEST_OPERATIONS = 7,
+    FEW_KEPT = 8,
+    HINTS_STOPPED = 1 << 16
+};
 
 /* Whether an allocation was made in the `bones` bones before `position`. */
 static bool was_made_since(const struct spw_history *history, uint64_t position, uint64_t bones, uint32_t id)
@@ -58,9 +67,10 @@ static bool same_objects(const struct spw_history *history, uint64_t position, u
 
 static bool corresponds(const struct spw_history *history, const struct spw_live *live, uint64_t end, uint64_t lag)
 {
+    const uint64_t last = end - 1 - lag / LAST_SHARE;
     uint64_t different = 0, same_live = 0;
     for (uint64_t p = end - lag; p < end; p++) {
-        same_live += spw_history_lives_alike(history, live, p, p - lag);
+        same_live += p >= last && spw_history_lives_alike(history, live, p, p - lag);
         if (!same_objects(history, p, lag) && ++different * DIFFERENT_SHARE > lag)
             return false;
     }

@@ -23,9 +23,12 @@
 #include "steptime.h"
 
 enum {
-    CONFIRMED = 16,   /* iterations in a row after which a shape is taken for the whole */
-    TAUGHT_AFTER = 2, /* iterations in a row, before it is learned from */
-    MOST = 8,         /* all but one of so many bytes */
+    CONFIRMED = 16,       /* iterations in a row after which a shape is taken for the whole */
+    TAUGHT_AFTER = 2,     /* iterations in a row, before it is learned from; */
+    TAUGHT_AFTER_ALL = 6, /* or in all, where something else comes in between */
+    MOST = 8,             /* all but one of so many bytes */
+    ALIKE = 16,           /* but for one in so many of them */
+    MISSES = 1,           /* with more, a course is not begun by its first operation alone: the program has changed */
 };
 
 static const double AS_FAST = 1.005; /* times what the operations take by themselves */
@@ -133,8 +136,14 @@ static void rewind_course(struct spw_device_loop *p, bool catches_up)
 /* Something else came than the course expects. */
 static void lose(struct spw_device_loop *p)
 {
-    spw_plan_follower_lost_locked(p->on.device);
+    const bool is_far = p->on.place.cursor.op > p->on.now->course->op_count / ALIKE;
+    const bool is_same = p->lost.id == p->on.now->id, is_guess = is_same && p->lost.is_guessed;
+    spw_plan_follower_lost_locked(p->on.device, is_far || !is_guess);
     p->on.now->in_a_row = 0;
+    p->lost = (struct spw_lost_course){.id = p->on.now->id,
+                                       .live_bytes = p->on.live_bytes,
+                                       .made_bytes = p->on.made_bytes,
+                                       .misses = (is_same ? p->lost.misses : 0) + (is_guess && is_far)};
     if (!spw_device_loop_is_told(p))
         spw_observer_catch_up(p->known.watch, &p->on.place.cursor);
     spw_debug("device %d: off the course at operation %u of %u", p->on.device->ordinal, p->on.place.cursor.op,
@@ -161,6 +170,9 @@ static void count_iteration(struct spw_device_loop *p)
 {
     struct spw_tuned_iteration *shape = p->on.now;
     shape->last_used = ++p->known.clock;
+    shape->followed++;
+    p->lost.misses = 0;
+    p->lost.is_guessed = false;
     shape->in_a_row = is_another(p) ? 0 : shape->in_a_row + 1;
     p->on.strange_bytes = 0;
     enter(p, trusted(shape));
@@ -232,6 +244,7 @@ static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *shape
     if (enter_course(p, shape) < 0)
         return false;
     spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
+    p->began = true;
     return true;
 }
 
@@ -282,11 +295,68 @@ static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
         spw_probe_session_op_locked(p->session, op, operation);
 }
 
+static uint32_t first_of_backbone(const struct spw_course *course)
+{
+    uint32_t op = 0;
+    while (op < course->op_count && !course->ops[op].backbone)
+        op++;
+    return op;
+}
+
+/* What the iteration allocates before its first operation of the backbone: it may be there already. */
+static uint64_t bytes_before(const struct spw_course *course, uint32_t first)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < course->ops[first].first_alloc; i++)
+        bytes += course->tensors[course->live_count + i].bytes;
+    return bytes;
+}
+
+/* The course that was lost last begins with such an operation, and as much is alive as when it was begun: what came since
+ * was something else, as an evaluation, which may begin like it, and its next iteration begins here. */
+static struct spw_tuned_iteration *beginning_anew(struct spw_device_loop *p, uint64_t key, bool backbone)
+{
+    const bool may_be = backbone && p->lost.id && p->lost.misses <= MISSES;
+    struct spw_tuned_iteration *shape = may_be ? spw_tuned_iterations_find(&p->known.shapes, p->lost.id) : NULL;
+    if (!shape)
+        return NULL;
+    const uint32_t first = first_of_backbone(shape->course);
+    if (first == shape->course->op_count || shape->course->ops[first].key != key)
+        return NULL;
+    const uint64_t now = p->on.device->live_bytes, then = p->lost.live_bytes;
+    const uint64_t most = p->lost.made_bytes / ALIKE + bytes_before(shape->course, first);
+    return (now > then ? now - then : then - now) <= most ? shape : NULL;
+}
+
+static bool begin_anew(struct spw_device_loop *p, struct spw_op *op, uint64_t key, bool backbone)
+{
+    struct spw_tuned_iteration *shape = beginning_anew(p, key, backbone);
+    if (!shape)
+        return false;
+    (void)spw_tuning_improve(p->on.device, shape, false);
+    if (enter_course(p, shape) < 0)
+        return false;
+    p->lost.is_guessed = true;
+    spw_plan_follower_lost_locked(p->on.device, false); /* what went on demand is no iteration of that length */
+    spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
+    p->began = true;
+    const bool is_begun = spw_cursor_op(&p->on.place.cursor, key, backbone) == SPW_CURSOR_EXPECTED;
+    if (is_begun)
+        follow_expected(p, op);
+    else
+        lose(p);
+    return is_begun;
+}
+
 void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint64_t key = spw_signature_key(&op->signature);
     const bool backbone = op->signature.kind < SPW_ITERATION_COPY_H2D;
+    if (!p->on.now) {
+        (void)begin_anew(p, op, key, backbone);
+        return;
+    }
     enum spw_cursor_answer answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
     if (answer == SPW_CURSOR_COMPLETE) {
         if (!next_round(p))
@@ -297,8 +367,12 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
         spw_plan_executor_note_extra(&p->on, op);
     if (answer == SPW_CURSOR_EXPECTED)
         follow_expected(p, op);
-    if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE)
+    if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE) {
+        const unsigned misses = p->lost.misses;
         lose(p);
+        if (begin_anew(p, op, key, backbone))
+            p->lost.misses = misses; /* it came to where an iteration begins */
+    }
 }
 
 /* No plan with replays could be faster than one that hides all its copies. */
@@ -314,7 +388,8 @@ static void teach_unlocking(struct spw_device_loop *p)
     struct spw_tuned_iteration *shape = p->on.now;
     p->began = false;
     if (!spw_settings_get()->recompute || !shape || shape->is_learned || shape == p->known.awaited ||
-        (shape->in_a_row < TAUGHT_AFTER && !shape->is_taught) || is_as_fast_as_can_be(shape->plan))
+        (shape->in_a_row < TAUGHT_AFTER && shape->followed < TAUGHT_AFTER_ALL && !shape->is_taught) ||
+        is_as_fast_as_can_be(shape->plan))
         return;
     const bool is_under_way = spw_probe_session_is_about(p->session, shape->course);
     if (!is_under_way && !spw_scratch_leaves_room_locked(p->on.device, shape->course)) {

@@ -117,11 +117,15 @@ void spw_known_iterations_stop_recording_locked(struct spw_known_iterations *kno
         enter(known, SPW_KNOWN_LOOKING);
 }
 
-/* What was told while it was recorded as `number`. */
+/* What was told while it was recorded as `number`. The iteration before may only have been a likely one: then it is not
+ * known whether this one begins behind it. */
 static void go_on_recording(struct spw_known_iterations *known, struct spw_op *op, uint32_t number,
                             const struct spw_iteration_place *place)
 {
-    if (number == SPW_NO_INDEX || place->sure == SPW_ITERATION_NO || place->shape != known->recording_shape)
+    const bool begins_elsewhere = !known->has_begun && !place->extra && place->ordinal != 0;
+    known->has_begun |= !place->extra;
+    if (number == SPW_NO_INDEX || place->sure == SPW_ITERATION_NO || place->shape != known->recording_shape ||
+        begins_elsewhere)
         spw_known_iterations_stop_recording_locked(known);
     else
         op->timed = spw_duration_take_locked(known->device, op->stream, number);
@@ -145,8 +149,9 @@ int spw_known_iterations_tell_locked(struct spw_known_iterations *known, struct 
         free(touches.list);
     if (recording)
         go_on_recording(known, op, number, &place);
-    if (place.sure == SPW_ITERATION_SURE && !place.extra && place.ordinal + 1 == place.length) {
+    if (place.sure != SPW_ITERATION_NO && !place.extra && place.ordinal + 1 == place.length) {
         known->ended = true;
+        known->ended_surely = place.sure == SPW_ITERATION_SURE;
         known->ended_shape = place.shape;
     }
     return recording && number == SPW_NO_INDEX ? -ENOMEM : 0;
@@ -158,12 +163,15 @@ struct spw_tuned_iteration *spw_known_iterations_boundary(struct spw_known_itera
 {
     struct spw_tuned_iteration *shape = spw_tuned_iterations_find(&known->shapes, known->ended_shape);
     known->ended = false;
-    if (known->state == SPW_KNOWN_RECORDING && known->ended_shape == known->recording_shape)
+    if (known->state == SPW_KNOWN_RECORDING && known->ended_surely && known->ended_shape == known->recording_shape)
         enter(known, SPW_KNOWN_RECORDED);
+    else if (known->state == SPW_KNOWN_RECORDING)
+        spw_known_iterations_stop_recording_locked(known);
     if (spw_known_iterations_is_recording(known))
         return NULL;
     if (!shape && known->state == SPW_KNOWN_LOOKING && spw_observer_record(known->watch) == 0) {
         known->recording_shape = known->ended_shape;
+        known->has_begun = false;
         enter(known, SPW_KNOWN_RECORDING);
     }
     return shape;

@@ -32,9 +32,11 @@ struct spw_known_iterations {
     struct spw_observer *watch;
     struct spw_tuned_iterations shapes;
     enum spw_known_state state;
-    uint64_t clock; /* boundaries met */
-    bool ended;     /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
+    uint64_t clock;    /* boundaries met */
+    bool ended;        /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
+    bool ended_surely; /* else the place was only a likely one, as in the first iteration behind an evaluation */
     uint32_t ended_shape;
+    bool has_begun; /* RECORDING: an operation of the iteration was recorded */
     uint32_t recording_shape;
     struct spw_tuned_iteration *awaited; /* NULL but while TIMING */
 };

@@ -190,6 +190,7 @@ static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteratio
     bind_live(on, course);
     count_missing(on);
     on->made_bytes = on->strange_bytes = 0;
+    on->live_bytes = on->device->live_bytes;
     for (uint32_t t = course->live_count; t < course->tensor_count; t++)
         on->made_bytes += course->tensors[t].bytes;
     return true;
@@ -225,6 +226,7 @@ void spw_plan_executor_rewind_locked(struct spw_plan_executor *on)
         on->blocks[t] = NULL;
     }
     count_missing(on);
+    on->live_bytes = on->device->live_bytes;
     on->place.due = on->now->plan->due;
     on->place.busy = true;
     on->next_due = 0;

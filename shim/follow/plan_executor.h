@@ -17,6 +17,7 @@ struct spw_plan_executor {
     struct spw_block **blocks;       /* by tensor of the course */
     uint32_t next_due;               /* index in the plan's list */
     uint64_t made_bytes;             /* that an iteration of the course allocates */
+    uint64_t live_bytes;             /* of the device, when this one began */
     uint8_t *is_missing;             /* by tensor alive at the beginning: nothing stands for it, in this iteration so far */
     uint32_t missing_count;          /* of those */
     uint64_t throughout_bytes;       /* of what the course works on, and lives throughout */

@@ -36,8 +36,7 @@ static void follow_op(struct spw_op *op, struct spw_object *const *objects, unsi
     op->stream->calm = false;
     p->on.stream = op->stream;
     spw_device_loop_settle_locked(p);
-    if (p->on.now)
-        spw_device_loop_follow_locked(p, op);
+    spw_device_loop_follow_locked(p, op);
     if (spw_device_loop_is_told(p))
         spw_device_loop_tell_locked(p, op, objects, count);
 }

@@ -72,11 +72,11 @@ void spw_plan_follower_begins_locked(struct spw_device *d, const struct spw_stre
     spw_steptime_begins_locked(d->ordinal, s, plan ? BY_PLAN | plan : shape);
 }
 
-void spw_plan_follower_lost_locked(struct spw_device *d)
+void spw_plan_follower_lost_locked(struct spw_device *d, bool counts)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[d->ordinal];
-    if (v->running && v->running_plan)
+    if (v->running && v->running_plan && counts)
         spw_plan_stats[d->ordinal].lost++;
     v->running = false;
     spw_steptime_broken_locked(d->ordinal);

@@ -25,8 +25,9 @@ uint32_t spw_plan_follower_adopt_locked(struct spw_device *d, uint32_t shape, do
  * that plan (0: on demand). Its time is taken (steptime.h). */
 void spw_plan_follower_begins_locked(struct spw_device *d, const struct spw_stream *s, uint32_t shape, uint32_t plan);
 
-/* The program does something else than the iteration that has begun, or it is not known any more what it does. */
-void spw_plan_follower_lost_locked(struct spw_device *d);
+/* The program does something else than the iteration that has begun, or it is not known any more what it does. It
+ * `counts` where it was more than the first few operations. */
+void spw_plan_follower_lost_locked(struct spw_device *d, bool counts);
 
 /* What one iteration comes to, by the plan of the last one that went by plan. Figures of 0: not known. */
 struct spw_plan_follower_step {

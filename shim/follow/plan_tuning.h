@@ -57,6 +57,7 @@ struct spw_tuned_iteration {
     bool is_learned;    /* its course tells reads from writes, and what can be replayed */
     uint8_t *waits;     /* by operation: whether the host can wait behind it (throttle.h); NULL: no memory */
     unsigned in_a_row;  /* complete ones on its course, since it was lost last */
+    unsigned followed;  /* in all */
 
     /* measuring and trying */
     struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */

@@ -16,6 +16,7 @@ STEPS = 24
 OF_FOUR = 12  # steps, where each is as long as four
 SHARES = (70, 50)
 NEVER_WORSE = 1.10  # than on demand
+FIRST = 8  # steps before the first by plan: until two like each other have come, one is recorded, and its durations are known
 BACK = 2  # steps after an interruption that may be on demand
 FOLLOWS_SIZE = 6  # steps until another batch size is on a plan of its own: two to notice it, one to record it, one until its durations are known, and one
                   # that brings in order what those left behind
@@ -27,6 +28,7 @@ IN_TURN = ",".join(str(size) for size in (BATCH, BATCH * 3 // 4, BATCH // 2))
 # what it is called: options, how many steps, and those (from 0) that are not like the others; each begins to load what the next one learns from
 CHANGES = {
     "an evaluation after every seventh step": (["--evaluate-every", "7"], STEPS, (6, 13, 20)),
+    "an evaluation after every second step": (["--evaluate-every", "2"], STEPS, None),
     "the gradients of four batches for each update": (["--accumulate", "4"], OF_FOUR, ()),
     "a batch twice the size in one step": (["--batch-schedule", ONCE], STEPS, (9, 10)),
     "a batch size that changes for good": (["--batch-schedule", FOR_GOOD], STEPS, range(STEPS // 2 - 1, STEPS // 2 + FOLLOWS_SIZE - BACK)),
@@ -86,6 +88,17 @@ def _():
     since = STEPS // 2 + FOLLOWS_SIZE + BACK
     took, takes = usual(changed[since:-1]), usual(always[since:-1])
     require(took <= AS_FROM_THE_START * takes, f"{took} ms, and {takes} ms from the start", f"{changed}", f"{always}")
+
+
+@sentence(f"{WORKLOAD} with an evaluation after every second step: all steps but the first go by plan, and operations are recomputed")
+def _():
+    if not library_plans():
+        raise Skipped("this library makes no plans")
+    finished = within_budget(WORKLOAD, STEPS, "--evaluate-every", "2", budget=budget_for([], SHARES[1]))
+    planned, replayed = finished.summary["devices"][0]["planned"]["planned_iterations"], finished.summary["replayed"]["by_plan_count"]
+    each = 2 if WORKLOAD == "lstm" else 1  # two steps and the evaluation are one iteration there
+    require(each * planned >= STEPS - FIRST - 2, f"{planned} of {STEPS} by plan", finished.describe())
+    require(replayed > 0 or WORKLOAD == "lstm", "nothing was recomputed", finished.describe())
 
 
 for name, (arguments, count, exceptions) in CHANGES.items():

@@ -228,6 +228,22 @@ static void an_evaluation_in_between_costs_two_steps_at_most(void **state)
     loop_check(&loop);
 }
 
+/* Its first operation, with as much alive as at its beginning, tells that an iteration begins. */
+static void the_step_behind_an_evaluation_goes_by_plan(void **state)
+{
+    enum { EACH = 2, ROUNDS = 12 };
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop_steps(&loop, 10);
+    const uint64_t planned = counts()->planned_iterations, lost = counts()->lost;
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        loop_evaluate(&loop);
+        loop_steps(&loop, EACH);
+    }
+    assert_int_equal(counts()->planned_iterations - planned, EACH * ROUNDS);
+    assert_int_equal(counts()->lost - lost, ROUNDS);
+    loop_check(&loop);
+}
+
 static void another_batch_size_gets_a_plan_of_its_own(void **state)
 {
     loop_start(&loop, SHORT, SPW_PLAN_WAIT);
@@ -352,6 +368,7 @@ int main(void)
         cmocka_unit_test(what_the_course_does_not_have_meets_no_old_address),
         cmocka_unit_test(an_unexpected_operation_costs_two_steps_at_most),
         cmocka_unit_test(an_evaluation_in_between_costs_two_steps_at_most),
+        cmocka_unit_test(the_step_behind_an_evaluation_goes_by_plan),
         cmocka_unit_test(another_batch_size_gets_a_plan_of_its_own),
         cmocka_unit_test(another_batch_size_by_the_same_operations_gets_a_plan_of_its_own),
         cmocka_unit_test(what_is_pinned_while_a_plan_is_followed_never_leaves),

@@ -79,7 +79,7 @@ static void iteration(uint32_t shape, uint32_t plan, int kernels, int out, int i
 static void lost(void)
 {
     spw_lock();
-    spw_plan_follower_lost_locked(device);
+    spw_plan_follower_lost_locked(device, true);
     spw_unlock();
 }
 

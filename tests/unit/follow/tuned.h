@@ -100,7 +100,7 @@ static inline void on_demand(const struct spw_tuned_iteration *shape, double us)
         takes(us);
     }
     spw_plan_follower_begins_locked(loop.device, s, shape->id, 0);
-    spw_plan_follower_lost_locked(loop.device);
+    spw_plan_follower_lost_locked(loop.device, true);
     fake_run_all();
     spw_steptime_collect_locked(0);
 }
