@@ -219,14 +219,18 @@ static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins)
     }
 }
 
-/* Only what leads to something that is alive, and not to where it is stored, is an address here. */
-static uint64_t strip(CUdeviceptr *word, uint64_t count, const struct spw_allocation *home)
+/* Only what leads to something that is alive, and not into the allocation where it is stored, is an address here. `address`
+ * is that of the first word. Of a pack, allocations are told apart: what one of them holds may lead to another. */
+static uint64_t strip(CUdeviceptr *word, uint64_t count, CUdeviceptr address)
 {
-    struct spw_allocation to = {0};
+    struct spw_allocation home = {0}, to = {0};
     uint64_t left = 0;
     for (uint64_t i = 0; i < count; i++) {
+        const CUdeviceptr at = address + i * sizeof(*word);
         const bool is_known = word[i] - to.address < to.size_bytes;
-        if (!spw_in_arena(word[i]) || word[i] - home->address < home->size_bytes ||
+        if (at - home.address >= home.size_bytes && !spw_allocation_at_locked(at, &home))
+            home = (struct spw_allocation){0};
+        if (!spw_in_arena(word[i]) || !home.size_bytes || word[i] - home.address < home.size_bytes ||
             (!is_known && !spw_content_at_locked(word[i], &to)))
             word[i] = 0;
         left += word[i] != 0;
@@ -244,7 +248,7 @@ static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64
         int r = spw_seek_read_locked(&spw_devices[a->device], a->context, address, bytes, &data, &part);
         if (r < 0)
             return r;
-        const uint64_t count = part / sizeof(CUdeviceptr), addresses = strip(data, count, a);
+        const uint64_t count = part / sizeof(CUdeviceptr), addresses = strip(data, count, address);
         r = spw_pointer_tables_found(address, data, part, &is_new);
         if (is_new || r < 0) {
             *changed = true;
