@@ -126,7 +126,8 @@ static bool may_tear(const struct spw_touched_object *t)
 }
 
 /* The stream waits for copies into what the operation touches, and out of what it may change, and for who looks there. Small
- * allocations hold what they are owed. What an operation does not list is pinned: it is never copied, but it is looked at. */
+ * allocations hold what they are owed. What an operation does not list is pinned: it is never copied, but it is looked at.
+ */
 static int order_after_copies(const struct spw_op *op, struct spw_working_set *set)
 {
     struct spw_stream *s = op->stream;
