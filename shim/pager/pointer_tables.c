@@ -168,12 +168,13 @@ void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_
     free(list);
 }
 
-static bool is_known_locked(const struct spw_stored_word *word)
+/* NULL: it is not known. */
+static const struct spw_stored_word *known_locked(const struct spw_stored_word *word)
 {
     for (size_t i = spw_stored_words_at(&words, word->place); i < words.count && words.list[i].place == word->place; i++)
         if (words.list[i].member == word->member)
-            return true;
-    return false;
+            return &words.list[i];
+    return NULL;
 }
 
 /* The same words, of which some may have been told of and not be there yet, beside what is known: for one place there may
@@ -188,7 +189,7 @@ static struct spw_stored_word *with_what_is_known_locked(CUdeviceptr low, CUdevi
     for (size_t i = first; both && i < end; i++)
         both[n++] = words.list[i];
     for (size_t i = 0; both && i < *count; i++)
-        if (!is_known_locked(&list[i]))
+        if (!known_locked(&list[i]))
             both[n++] = list[i];
     if (both)
         qsort(both, n, sizeof *both, by_place);
@@ -196,11 +197,16 @@ static struct spw_stored_word *with_what_is_known_locked(CUdeviceptr low, CUdevi
     return both;
 }
 
-static int found_locked(CUdeviceptr low, CUdeviceptr high, const struct spw_stored_word *list, size_t count, bool *ret_new)
+static int found_locked(CUdeviceptr low, CUdeviceptr high, struct spw_stored_word *list, size_t count,
+                        struct spw_pointer_tables_find *ret)
 {
-    *ret_new = false;
-    for (size_t i = 0; i < count && !*ret_new; i++)
-        *ret_new = !is_known_locked(&list[i]);
+    *ret = (struct spw_pointer_tables_find){0};
+    for (size_t i = 0; i < count; i++) {
+        const struct spw_stored_word *known = known_locked(&list[i]);
+        list[i].is_found = !known || known->is_found;
+        ret->is_new |= !known;
+        ret->is_stored |= list[i].is_found;
+    }
     int r;
     if (atomic_load_explicit(&spw_pointer_tables_being_told, memory_order_relaxed)) {
         struct spw_stored_word *both = with_what_is_known_locked(low, high, list, &count);
@@ -212,15 +218,15 @@ static int found_locked(CUdeviceptr low, CUdeviceptr high, const struct spw_stor
     return r == 0 && pin_all_reason ? 1 : r;
 }
 
-int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t bytes, bool *ret_new)
+int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t bytes, struct spw_pointer_tables_find *ret)
 {
     size_t count;
     struct spw_stored_word *list = words_of(destination, source, bytes, &count);
-    *ret_new = true;
+    *ret = (struct spw_pointer_tables_find){true, true};
     if (!list && count)
         return -ENOMEM;
     spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
-    int r = found_locked(destination, destination + bytes, list, count, ret_new);
+    int r = found_locked(destination, destination + bytes, list, count, ret);
     spw_mutex_unlock(&mutex);
     free(list);
     return r;

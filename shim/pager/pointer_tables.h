@@ -60,10 +60,14 @@ struct spw_pinning {
  * (pin.h) tells when that failed, and the copy must not be made then. No lock held. */
 void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_t bytes, const struct spw_pinning *pinning);
 
+struct spw_pointer_tables_find {
+    bool is_new;    /* not all of the addresses were known to be there */
+    bool is_stored; /* not all of them came with a copy that told of them: a kernel has stored some */
+};
+
 /* The same for what was found at `destination`, which is in the arena, without anything being pinned; any lock but ours may
- * be held. *ret_new: not all of them were known to be there. 0; 1: what the words point to is to be
- * pinned; negative: so it is, and not all of them could be noted. */
-int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t bytes, bool *ret_new);
+ * be held. 0; 1: what the words point to is to be pinned; negative: so it is, and not all of them could be noted. */
+int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t bytes, struct spw_pointer_tables_find *ret);
 
 /* True when an address is remembered in [low, high). */
 bool spw_pointer_tables_has(CUdeviceptr low, CUdeviceptr high);

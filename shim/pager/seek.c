@@ -239,19 +239,21 @@ static uint64_t strip(CUdeviceptr *word, uint64_t count, CUdeviceptr address)
 }
 
 /* Reads a stretch of an allocation back, and notes what is there. */
-static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64_t bytes, bool *changed)
+static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64_t bytes,
+                     struct spw_pointer_tables_find *found)
 {
     while (bytes >= sizeof(CUdeviceptr)) {
         void *data;
         uint64_t part;
-        bool is_new;
+        struct spw_pointer_tables_find here;
         int r = spw_seek_read_locked(&spw_devices[a->device], a->context, address, bytes, &data, &part);
         if (r < 0)
             return r;
         const uint64_t count = part / sizeof(CUdeviceptr), addresses = strip(data, count, address);
-        r = spw_pointer_tables_found(address, data, part, &is_new);
-        if (is_new || r < 0) {
-            *changed = true;
+        r = spw_pointer_tables_found(address, data, part, &here);
+        found->is_stored |= here.is_stored;
+        if (here.is_new || r < 0) {
+            found->is_new = true;
             spw_seek_learned++;
             spw_sought.found += addresses;
         }
@@ -263,7 +265,8 @@ static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64
 }
 
 /* All parts of an allocation that have an address in them, or had. `index` is the answer for `r`, in which it lies. */
-static int read_parts(const struct range *r, unsigned index, const struct spw_allocation *a, bool *changed)
+static int read_parts(const struct range *r, unsigned index, const struct spw_allocation *a,
+                      struct spw_pointer_tables_find *found)
 {
     const uint64_t part = UINT64_C(1) << spw_seek_shift(r->bytes), end = a->address + a->size_bytes - r->address;
     uint64_t from = 0, to = 0; /* what is to be read is put together */
@@ -273,14 +276,14 @@ static int read_parts(const struct range *r, unsigned index, const struct spw_al
         if (!spw_seek_found_locked(index, r->bytes, at) && !spw_pointer_tables_has(r->address + at, r->address + next))
             continue;
         if (from != to && to != at) {
-            failure = read_back(a, r->address + from, to - from, changed);
+            failure = read_back(a, r->address + from, to - from, found);
             from = at;
         } else if (from == to) {
             from = at;
         }
         to = next;
     }
-    return failure || from == to ? failure : read_back(a, r->address + from, to - from, changed);
+    return failure || from == to ? failure : read_back(a, r->address + from, to - from, found);
 }
 
 /* Nobody is at what lies there. 0; with `wait` it was waited for, and the lock let go of; else -EAGAIN. */
@@ -302,21 +305,21 @@ static int await_users_unlocking(const struct range *r, bool wait)
     }
 }
 
-static int conclude_slab(const struct range *r, unsigned index, struct spw_slab *slab, bool *changed)
+static int conclude_slab(const struct range *r, unsigned index, struct spw_slab *slab, struct spw_pointer_tables_find *found)
 {
     for (uint32_t i = 0; i < slab->slot_count; i++) {
         struct spw_allocation a;
         if (!slab->slots[i].size_bytes || !spw_content_at_locked(spw_slot_address(&slab->slots[i]), &a))
             continue;
-        int failure = read_parts(r, index, &a, changed);
+        int failure = read_parts(r, index, &a, found);
         if (failure < 0)
             return failure;
     }
     return 0;
 }
 
-/* *changed is set where addresses are there that were not known. -EAGAIN: somebody is at it, and nobody waits. */
-static int conclude_range_unlocking(unsigned index, bool wait, bool *changed)
+/* *found tells of all the addresses that are there, too. -EAGAIN: somebody is at it, and nobody waits. */
+static int conclude_range_unlocking(unsigned index, bool wait, struct spw_pointer_tables_find *found)
 {
     const struct range r = ranges[index];
     struct spw_allocation a;
@@ -329,23 +332,25 @@ static int conclude_range_unlocking(unsigned index, bool wait, bool *changed)
     if (!o || o->attention & (SPW_FREE | SPW_ABSENT))
         return 0;
     if (!r.serial)
-        return o->kind == SPW_KIND_SLAB ? conclude_slab(&r, index, (struct spw_slab *)o, changed) : 0;
+        return o->kind == SPW_KIND_SLAB ? conclude_slab(&r, index, (struct spw_slab *)o, found) : 0;
     if (!spw_content_at_locked(r.address, &a) || a.serial != r.serial)
         return 0;
-    return read_parts(&r, index, &a, changed);
+    return read_parts(&r, index, &a, found);
 }
 
-static void judge(const struct look *l, bool changed)
+/* Addresses that were known may have been stored once more, the same as before: whoever may have done so is not trusted for
+ * it. Where a copy has told of them, they are read. */
+static void judge(const struct look *l, struct spw_pointer_tables_find found)
 {
     struct spw_seek_kind *k = l->key ? spw_seek_kind_of(l->key) : NULL;
     if (!k)
         return;
-    if (changed) {
+    if (found.is_new) {
         k->stores = true;
         spw_debug("addresses are stored by a launch or copy of kind %llx", (unsigned long long)l->key);
         return;
     }
-    if (k->looks[l->tainted] < SPW_SEEK_ENOUGH)
+    if (k->looks[l->tainted] < SPW_SEEK_ENOUGH && !found.is_stored)
         k->looks[l->tainted]++;
     if (!(l->key & 1) && spw_seek_is_trusted(k, false))
         spw_layout_unwatch((CUfunction)(uintptr_t)l->key);
@@ -353,7 +358,7 @@ static void judge(const struct look *l, bool changed)
 
 static int conclude_unlocking(struct look *l, bool wait)
 {
-    bool changed = false;
+    struct spw_pointer_tables_find found = {0};
     if (!spw_uses_seen_done_locked(&l->uses) && !spw_uses_done_locked(&l->uses)) {
         if (!wait) {
             (void)spw_uses_mark_locked(&l->uses);
@@ -365,11 +370,11 @@ static int conclude_unlocking(struct look *l, bool wait)
         spw_sought.waits++;
     }
     for (uint64_t n = l->first; n < l->end; n++) {
-        int r = conclude_range_unlocking(index_of(l, n), wait, &changed);
+        int r = conclude_range_unlocking(index_of(l, n), wait, &found);
         if (r < 0)
             return r;
     }
-    judge(l, changed);
+    judge(l, found);
     return 0;
 }
 

@@ -55,6 +55,7 @@ struct spw_stored_word *spw_stored_words_moved(const struct spw_stored_words *w,
     const uint32_t count = *ret_count = end - first;
     struct spw_stored_word *list = count ? malloc(count * sizeof(*list)) : NULL;
     for (uint32_t i = 0; list && i < count; i++)
-        list[i] = (struct spw_stored_word){w->list[first + i].place - from + to, w->list[first + i].member};
+        list[i] = (struct spw_stored_word){w->list[first + i].place - from + to, w->list[first + i].member,
+                                           w->list[first + i].is_found};
     return list;
 }

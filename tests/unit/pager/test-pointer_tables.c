@@ -135,21 +135,40 @@ static void ends_of_copies_that_are_no_whole_words_are_left_out(void **state)
 static void what_is_found_replaces_what_was_known(void **state)
 {
     CUdeviceptr list[8], words[] = {AT(1), 5, AT(2)}, others[] = {0, AT(3), 7};
-    bool changed;
-    assert_int_equal(spw_pointer_tables_found(AT(0), words, sizeof words, &changed), 0);
-    assert_true(changed);
-    assert_int_equal(spw_pointer_tables_found(AT(0), words, sizeof words, &changed), 0);
-    assert_false(changed);
-    assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &changed), 0);
-    assert_true(changed);
+    struct spw_pointer_tables_find find;
+    assert_int_equal(spw_pointer_tables_found(AT(0), words, sizeof words, &find), 0);
+    assert_true(find.is_new && find.is_stored);
+    assert_int_equal(spw_pointer_tables_found(AT(0), words, sizeof words, &find), 0);
+    assert_false(find.is_new);
+    assert_true(find.is_stored); /* nobody has told of them */
+    assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &find), 0);
+    assert_true(find.is_new && find.is_stored);
     assert_int_equal(members(0, list, 8), 1);
     assert_int_equal(list[0], AT(3));
     assert_true(spw_pointer_tables_has(AT(0) + 8, AT(0) + 9));
     assert_false(spw_pointer_tables_has(AT(0) + 16, AT(0) + 64));
     assert_int_equal(pinned_count, 0);
     spw_pointer_tables_pin("graphs", &spw_pinning);
-    assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &changed), 1);
+    assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &find), 1);
     assert_int_equal(pinned_count, 1); /* that one by the call before */
+}
+
+/* A kernel that is only given what a copy told of has stored nothing. */
+static void what_a_copy_told_of_is_not_stored(void **state)
+{
+    const CUdeviceptr words[] = {AT(1), AT(2)}, others[] = {AT(1), AT(3)};
+    struct spw_pointer_tables_find find;
+    spw_pointer_tables_learn(AT(0), words, sizeof words, &spw_pinning);
+    assert_int_equal(spw_pointer_tables_found(AT(0), words, sizeof words, &find), 0);
+    assert_false(find.is_new || find.is_stored);
+    assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &find), 0);
+    assert_true(find.is_new && find.is_stored);
+    spw_pointer_tables_copied(AT(8), AT(0), sizeof others, &spw_pinning);
+    assert_int_equal(spw_pointer_tables_found(AT(8), others, sizeof others, &find), 0);
+    assert_true(!find.is_new && find.is_stored);
+    spw_pointer_tables_learn(AT(0), others, sizeof others, &spw_pinning);
+    assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &find), 0);
+    assert_false(find.is_new || find.is_stored);
 }
 
 /* A kernel loads a pointer from where it is aligned on the device; how the host's copy lies does not matter. */
@@ -425,6 +444,7 @@ int main(void)
         cmocka_unit_test_setup(addresses_in_long_copies_are_found, setup),
         cmocka_unit_test_setup(ends_of_copies_that_are_no_whole_words_are_left_out, setup),
         cmocka_unit_test_setup(what_is_found_replaces_what_was_known, setup),
+        cmocka_unit_test_setup(what_a_copy_told_of_is_not_stored, setup),
         cmocka_unit_test_setup(each_allocation_is_reached_once, setup),
         cmocka_unit_test_setup(addresses_are_looked_for_where_the_device_aligns_them, setup),
         cmocka_unit_test_setup(a_later_copy_replaces_what_was_there, setup),
