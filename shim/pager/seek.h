@@ -7,8 +7,8 @@
  * through, until three left no address but those that copies told of: what a kernel has stored may have been stored by this
  * one, the same as before. Then it is trusted, and its launches cost nothing; those that are given a table count for
  * themselves, since what copies data may be given a table one day. A function that was seen to store addresses is never
- * trusted. The same goes for uploads, by their size. Every 4096 operations the function or size whose turn it is is looked at
- * again, once.
+ * trusted. The same goes for uploads, by their size. Every 4096 operations the function or size whose turn it is is looked
+ * at again, once.
  *
  * The answer of a look comes when the stream has come so far. Meanwhile the addresses that the launch may have stored are
  * those of what it was given and of what that led to: all of it is *suspected*, and does not leave. When nothing else is
