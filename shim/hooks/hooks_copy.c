@@ -206,6 +206,8 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
     if (bytes == 0)
         return;
+    if (__builtin_expect(dst < spw_twins_high, 0) && !is_host(src))
+        spw_twins_copied(dst, bytes);
     if (spw_in_arena(src)) {
         if (!spw_in_arena(dst))
             copied_outside(dst, src, bytes);

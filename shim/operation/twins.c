@@ -285,10 +285,15 @@ void spw_twins_variable(const void *owner, const char *name, CUdeviceptr address
     spw_unlock();
 }
 
+static bool may_be_a_variable(CUdeviceptr address, size_t bytes)
+{
+    return address < spw_twins_high && address + bytes > spw_twins_low;
+}
+
 bool spw_twins_write(CUdeviceptr address, size_t bytes)
 {
     bool any = false;
-    if (address >= spw_twins_high || address + bytes <= spw_twins_low)
+    if (!may_be_a_variable(address, bytes))
         return false;
     spw_lock();
     for (struct source *s = sources; s; s = s->hh.next)
@@ -302,16 +307,26 @@ bool spw_twins_write(CUdeviceptr address, size_t bytes)
     return any;
 }
 
-void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes)
+static void refuse_written(CUdeviceptr address, size_t bytes, const char *why)
 {
-    if (address >= spw_twins_high || address + bytes <= spw_twins_low || !spw_holds_addresses(from, bytes))
-        return;
     spw_lock();
     for (struct source *s = sources; s; s = s->hh.next)
         for (struct spw_module_variable *v = s->variables; v; v = v->next)
             if (spw_module_variable_overlaps(v, address, bytes))
-                refuse_state(s, "its variables hold addresses of tensors");
+                refuse_state(s, why);
     spw_unlock();
+}
+
+void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes)
+{
+    if (may_be_a_variable(address, bytes) && spw_holds_addresses(from, bytes))
+        refuse_written(address, bytes, "its variables hold addresses of tensors");
+}
+
+void spw_twins_copied(CUdeviceptr address, size_t bytes)
+{
+    if (may_be_a_variable(address, bytes))
+        refuse_written(address, bytes, "its variables may hold addresses of tensors");
 }
 
 void spw_twins_changed(void)

@@ -59,6 +59,10 @@ bool spw_twins_write(CUdeviceptr address, size_t bytes);
  * it, what kernels of the module read is not known any more. */
 void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes);
 
+/* The program copies from memory of a device to there: what that is, nobody sees. Where it is such a variable, kernels of
+ * the module may read addresses, which nobody knows of. */
+void spw_twins_copied(CUdeviceptr address, size_t bytes);
+
 /* Something that a twin has to have alike may be another from now on: variables, attributes. */
 void spw_twins_changed(void);
 
