@@ -28,7 +28,7 @@ enum {
     TAUGHT_AFTER_ALL = 6, /* or in all, where something else comes in between */
     MOST = 8,             /* all but one of so many bytes */
     ALIKE = 16,           /* but for one in so many of them */
-    MISSES = 1,           /* with more, a course is not begun by its first operation alone: the program has changed */
+    MISSES = 0,           /* with more, a course is not begun by its first operation alone: the program has changed */
 };
 
 static const double AS_FAST = 1.005; /* times what the operations take by themselves */
@@ -254,8 +254,11 @@ static void learn(struct spw_device_loop *p)
     const uint32_t ended = p->known.ended_shape;
     if (!p->on.now)
         p->known.clock++;
+    const bool is_guess = !p->known.ended_surely && p->lost.id == ended;
     struct spw_tuned_iteration *shape = spw_known_iterations_boundary(&p->known);
-    const bool is_taken_up = shape && shape != p->on.now && take_up(p, shape);
+    const bool may_be = !is_guess || p->lost.misses <= MISSES;
+    const bool is_taken_up = shape && shape != p->on.now && may_be && take_up(p, shape);
+    p->lost.is_guessed |= is_taken_up && is_guess;
     if (!is_taken_up && !p->on.now)
         spw_plan_follower_begins_locked(p->on.device, p->on.stream, ended, 0);
 }
@@ -339,6 +342,7 @@ static bool begin_anew(struct spw_device_loop *p, struct spw_op *op, uint64_t ke
     p->lost.is_guessed = true;
     spw_plan_follower_lost_locked(p->on.device, false); /* what went on demand is no iteration of that length */
     spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
+    spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than it will */
     p->began = true;
     const bool is_begun = spw_cursor_op(&p->on.place.cursor, key, backbone) == SPW_CURSOR_EXPECTED;
     if (is_begun)

@@ -63,7 +63,7 @@ INCIDENT = {
     "children that call the device all the same": (["child-uses"], STEPS - KNOWN_AFTER, 0, 1),
     "a weight that is offered to other processes": (["offer"], STEPS - KNOWN_AFTER, 0, 1),
     "another context that comes and goes": (["another"], STEPS - KNOWN_AFTER - 3, 1, 1),
-    "a graph that knows two weights by address": (["graph"], STEPS - 2 * KNOWN_AFTER - 3, 1, 2),
+    "a graph that knows two weights by address": (["graph"], STEPS - 2 * KNOWN_AFTER - 3, 2, 2),
     "a device that is reset": (["renew"], STEPS - KNOWN_AFTER - 3, 1, 1),
     "a device that is reset between two steps": (["--between", "renew"], STEPS - KNOWN_AFTER - 3, 1, 1),
     "a context of its own that is destroyed": (["--own-context", "renew"], STEPS - KNOWN_AFTER - 3, 1, 1),
