@@ -73,7 +73,8 @@ struct capturer {
         CHECK(cudaStreamSynchronize(stream));
         const uint32_t word = WORD;
         const float each = (float)((1 * 31 + 2 * 17) % 101) / 101.0f; /* b[1], as make_weight() says */
-        wrong += *result != 0.5f * each + 0.5f * each + 0.5f * each + 0.5f * each || memcmp(result + 1, &word, sizeof word) != 0;
+        wrong +=
+            *result != 0.5f * each + 0.5f * each + 0.5f * each + 0.5f * each || memcmp(result + 1, &word, sizeof word) != 0;
     }
 
     void work()
