@@ -43,6 +43,7 @@ struct look {
     uint64_t first, end;  /* ranges */
     unsigned base;        /* of its ranges' numbers: 0, or RANGES */
     bool tainted;
+    struct spw_pointer_tables_find found; /* in the ranges that are concluded */
 };
 
 static struct range ranges[2 * RANGES]; /* range n at n modulo RANGES, behind its look's base; its answer has that number */
@@ -340,17 +341,17 @@ static int conclude_range_unlocking(unsigned index, bool wait, struct spw_pointe
 
 /* Addresses that were known may have been stored once more, the same as before: whoever may have done so is not trusted for
  * it. Where a copy has told of them, they are read. */
-static void judge(const struct look *l, struct spw_pointer_tables_find found)
+static void judge(const struct look *l)
 {
     struct spw_seek_kind *k = l->key ? spw_seek_kind_of(l->key) : NULL;
     if (!k)
         return;
-    if (found.is_new) {
+    if (l->found.is_new) {
         k->stores = true;
         spw_debug("addresses are stored by a launch or copy of kind %llx", (unsigned long long)l->key);
         return;
     }
-    if (k->looks[l->tainted] < SPW_SEEK_ENOUGH && !found.is_stored)
+    if (k->looks[l->tainted] < SPW_SEEK_ENOUGH && !l->found.is_stored)
         k->looks[l->tainted]++;
     if (!(l->key & 1) && spw_seek_is_trusted(k, false))
         spw_layout_unwatch((CUfunction)(uintptr_t)l->key);
@@ -358,7 +359,6 @@ static void judge(const struct look *l, struct spw_pointer_tables_find found)
 
 static int conclude_unlocking(struct look *l, bool wait)
 {
-    struct spw_pointer_tables_find found = {0};
     if (!spw_uses_seen_done_locked(&l->uses) && !spw_uses_done_locked(&l->uses)) {
         if (!wait) {
             (void)spw_uses_mark_locked(&l->uses);
@@ -370,11 +370,11 @@ static int conclude_unlocking(struct look *l, bool wait)
         spw_sought.waits++;
     }
     for (uint64_t n = l->first; n < l->end; n++) {
-        int r = conclude_range_unlocking(index_of(l, n), wait, &found);
+        int r = conclude_range_unlocking(index_of(l, n), wait, &l->found);
         if (r < 0)
             return r;
     }
-    judge(l, found);
+    judge(l);
     return 0;
 }
 

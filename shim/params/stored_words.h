@@ -5,10 +5,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct spw_stored_word { /* 8 bytes */
-    uint64_t place;      /* where the address stands: an address itself, or an offset */
-    uint64_t member;     /* the address */
-    bool is_found;       /* it was found in memory, where a kernel has stored it: no copy told of it */
+struct spw_stored_word {
+    uint64_t place;  /* where the address stands, in 8 bytes: an address itself, or an offset */
+    uint64_t member; /* the address */
+    bool is_found;   /* it was found in memory, where a kernel has stored it: no copy told of it */
 };
 
 struct spw_stored_words { /* begins as zeroes; `list` is the owner's to free */
