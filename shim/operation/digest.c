@@ -228,14 +228,17 @@ static struct slot *slot_of(uint32_t ticket, struct spw_digest_ring **ret_ring)
 /* ---- asking and answering ---- */
 
 struct question {
-    CUdeviceptr address; /* without a sample */
+    CUdeviceptr address; /* without any of these */
     size_t bytes;
     const struct spw_sample *sample;
+    const struct spw_word_search *search;
     uint32_t ticket; /* of what it is subtracted from; 0: of nothing */
 };
 
 static int submit(const struct spw_digest_ring *ring, CUstream stream, const struct question *q, CUdeviceptr result)
 {
+    if (q->search)
+        return spw_hash_kernel_find(&ring->kernel, stream, q->search, result);
     return q->sample ? spw_hash_kernel_sample(&ring->kernel, stream, q->sample, q->ticket, result)
                      : spw_hash_kernel_submit(&ring->kernel, stream, q->address, q->bytes, result);
 }
@@ -324,6 +327,13 @@ int spw_digest_sample_again_locked(struct spw_device *d, CUcontext context, CUst
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     return ask_in(d, context, stream, &(struct question){.sample = sample, .ticket = ticket}, &ticket);
+}
+
+int spw_digest_find_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_word_search *search,
+                           uint32_t *ret_ticket)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return ask_in(d, context, stream, &(struct question){.search = search}, ret_ticket);
 }
 
 int spw_digest_fill_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample)

@@ -50,6 +50,10 @@ int spw_digest_sample_locked(struct spw_device *d, CUcontext context, CUstream s
 int spw_digest_sample_again_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample,
                                    uint32_t ticket);
 
+/* The same of words that are looked for: word[0] of the answer is how many there are. */
+int spw_digest_find_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_word_search *search,
+                           uint32_t *ret_ticket);
+
 /* Fills the pages of the sample with the pattern, in the order of the stream. Fails as ask does. */
 int spw_digest_fill_locked(struct spw_device *d, CUcontext context, CUstream stream, const struct spw_sample *sample);
 

@@ -24,6 +24,22 @@ static void say_refused(const char *what, CUresult r)
                   what, (int)r);
 }
 
+static CUresult get_functions(struct spw_hash_kernel *kernel)
+{
+    const struct {
+        const char *name;
+        CUfunction *function;
+    } all[] = {{"spillway_hash", &kernel->hash},
+               {"spillway_sample", &kernel->sample},
+               {"spillway_fill", &kernel->fill},
+               {"spillway_find", &kernel->find},
+               {"spillway_tell", &kernel->tell}};
+    CUresult r = CUDA_SUCCESS;
+    for (unsigned i = 0; i < sizeof(all) / sizeof(*all) && r == CUDA_SUCCESS; i++)
+        r = SPW_ASK_QUIETLY(cuModuleGetFunction, all[i].function, kernel->module, all[i].name);
+    return r;
+}
+
 int spw_hash_kernel_load(int device, struct spw_hash_kernel *ret_kernel)
 {
     struct spw_hash_kernel kernel;
@@ -33,13 +49,7 @@ int spw_hash_kernel_load(int device, struct spw_hash_kernel *ret_kernel)
         say_refused("cuModuleLoadData", r);
         return -ENOTSUP;
     }
-    r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.hash, kernel.module, "spillway_hash");
-    if (r == CUDA_SUCCESS)
-        r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.sample, kernel.module, "spillway_sample");
-    if (r == CUDA_SUCCESS)
-        r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.fill, kernel.module, "spillway_fill");
-    if (r == CUDA_SUCCESS)
-        r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.tell, kernel.module, "spillway_tell");
+    r = get_functions(&kernel);
     if (r != CUDA_SUCCESS) {
         (void)SPW_ASK_QUIETLY(cuModuleUnload, kernel.module);
         say_refused("cuModuleGetFunction", r);
@@ -96,6 +106,14 @@ int spw_hash_kernel_fill(const struct spw_hash_kernel *kernel, CUstream stream, 
     struct spw_sample s = *sample;
     void *params[] = {&s.address, &s.pages, &s.pitch, &s.pattern};
     return launch(kernel, kernel->fill, stream, s.pages ? s.pages : 1, params);
+}
+
+int spw_hash_kernel_find(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_word_search *search,
+                         CUdeviceptr result)
+{
+    struct spw_word_search s = *search;
+    void *params[] = {&s.address, &s.words, &s.in[0].low, &s.in[0].extent, &s.in[1].low, &s.in[1].extent, &result};
+    return launch(kernel, kernel->find, stream, s.words / THREADS + 1, params);
 }
 
 int spw_hash_kernel_tell(const struct spw_hash_kernel *kernel, CUstream stream, CUdeviceptr results, struct spw_hash *host,

@@ -1,4 +1,5 @@
-/* hash_kernel.h - the kernel that hashes device memory as hash.h says, in one context, and the one that tells the host. */
+/* hash_kernel.h - the kernel that hashes device memory as hash.h says, in one context, those for samples and for words
+ * that are looked for, and the one that tells the host. */
 #ifndef SPILLWAY_SHIM_HASH_KERNEL_H
 #define SPILLWAY_SHIM_HASH_KERNEL_H
 #include "hash.h"
@@ -6,9 +7,18 @@
 #include <cuda.h>
 #include <stdint.h>
 
+/* Words of 8 bytes, and two stretches of numbers that some of them may lie in. */
+struct spw_word_search {
+    CUdeviceptr address; /* a multiple of 8 */
+    uint64_t words;
+    struct spw_word_range {
+        uint64_t low, extent; /* 0: none */
+    } in[2];
+};
+
 struct spw_hash_kernel {
     CUmodule module;
-    CUfunction hash, sample, fill, tell;
+    CUfunction hash, sample, fill, find, tell;
     unsigned most_blocks;
 };
 
@@ -31,6 +41,11 @@ int spw_hash_kernel_sample(const struct spw_hash_kernel *kernel, CUstream stream
 
 /* Fills such pages with the pattern. The same failures. */
 int spw_hash_kernel_fill(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_sample *sample);
+
+/* Adds to the first word at `result` how many of the words lie in the first stretch, and how many in the second. The same
+ * failures. */
+int spw_hash_kernel_find(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_word_search *search,
+                         CUdeviceptr result);
 
 /* Zeros at `result`. 0 or a failure of the driver. */
 int spw_hash_kernel_clear(CUstream stream, CUdeviceptr result);

@@ -365,6 +365,15 @@ bool spw_recorded_op_is_good(const struct spw_recorded_op *recorded_op)
     return true;
 }
 
+enum spw_saved_state spw_recorded_op_variables_locked(struct spw_recorded_op *recorded_op)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const enum spw_saved_state state = spw_variables_settle_locked(&recorded_op->variables);
+    if (state == SPW_SAVED_ADDRESSES)
+        spw_twin_holds_addresses_locked(recorded_op->function, recorded_op->context);
+    return state;
+}
+
 int spw_recorded_op_submit_locked(const struct spw_recorded_op *recorded_op, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -28,6 +28,9 @@ enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op);
  * then; `after` is the caller's to fill in (versions.c). NULL, and the reason in *ret_why. One holder: the caller. */
 struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why);
 
+/* Whether what the variables of its module held is known to be no address: it is run again where they are PLAIN alone. */
+enum spw_saved_state spw_recorded_op_variables_locked(struct spw_recorded_op *recorded_op);
+
 /* Submits it again to `s`, as the operation of that stream that was numbered last: the driver's call alone, for the twin
  * of the function (twins.h), whose variables hold what the module's held. Whatever it touches is resident and ordered,
  * behind what ran in the twin before as well, side buffers are in place, its context is current. 0 or a failure of the

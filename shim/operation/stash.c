@@ -121,6 +121,29 @@ void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes
         memset(stash->taken + offset / UNIT, false, units_of(bytes));
 }
 
+CUdeviceptr spw_stash_address_locked(const struct spw_device *d, uint32_t offset)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return d->stash->block->address + offset;
+}
+
+void spw_stash_used_locked(struct spw_device *d, struct spw_stream *s, uint64_t number)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    spw_uses_add_locked(&d->stash->block->object.uses, s, number);
+}
+
+int spw_stash_clear_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, uint64_t bytes, uint32_t offset)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    int r = d->stash ? spw_uses_order_locked(&d->stash->block->object.uses, s) : -ENOSPC;
+    if (r == 0)
+        r = spw_result(SPW_ASK_QUIETLY(cuMemsetD8Async, spw_stash_address_locked(d, offset), 0, bytes, s->handle));
+    if (r == 0)
+        spw_stash_used_locked(d, s, number);
+    return r;
+}
+
 static int copy(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr to, CUdeviceptr from,
                 uint64_t bytes)
 {

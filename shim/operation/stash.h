@@ -31,6 +31,13 @@ uint64_t spw_stash_rounded(uint64_t bytes);
 uint64_t spw_stash_moment_bytes_locked(const struct spw_device *d);
 void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes);
 
+/* Where it lies; and that operation `number` of the stream uses something there. The stash is open. */
+CUdeviceptr spw_stash_address_locked(const struct spw_device *d, uint32_t offset);
+void spw_stash_used_locked(struct spw_device *d, struct spw_stream *s, uint64_t number);
+
+/* Zeros, in the same way as the copies below. */
+int spw_stash_clear_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, uint64_t bytes, uint32_t offset);
+
 /* Copies on the stream, as a part of its operation `number`, behind whatever used the stash before: `bytes` from `address`
  * to the stash, or back. 0 or a failure of the driver: nothing was copied. */
 int spw_stash_save_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,

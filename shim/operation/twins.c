@@ -13,10 +13,12 @@
 #include "lock.h"
 #include "log.h"
 #include "module_variables.h"
+#include "outside.h"
 #include "readable.h"
 #include "result.h"
 #include "settings.h"
 #include "streams.h"
+#include "twin_attrs.h"
 #include "variables.h"
 
 struct twin { /* of a source, in one context */
@@ -307,26 +309,45 @@ bool spw_twins_write(CUdeviceptr address, size_t bytes)
     return any;
 }
 
-static void refuse_written(CUdeviceptr address, size_t bytes, const char *why)
+/* What kernels can write is saved before each launch that is kept, and searched for addresses then (saved_variables.h). */
+static bool is_searched(struct source *s, const struct spw_module_variable *v)
+{
+    list_globals(s);
+    for (uint32_t i = 0; i < s->globals.count; i++)
+        if (strcmp(s->globals.list[i].name, v->name) == 0)
+            return !s->globals.list[i].is_constant;
+    return false;
+}
+
+static void refuse_written(CUdeviceptr address, size_t bytes)
 {
     spw_lock();
     for (struct source *s = sources; s; s = s->hh.next)
         for (struct spw_module_variable *v = s->variables; v; v = v->next)
-            if (spw_module_variable_overlaps(v, address, bytes))
-                refuse_state(s, why);
+            if (spw_module_variable_overlaps(v, address, bytes) && !is_searched(s, v))
+                refuse_state(s, "its constants may hold addresses");
     spw_unlock();
+}
+
+/* Page-locked memory: a copy may read it after the program has changed it. */
+static bool may_change_yet(const void *from)
+{
+    CUmemorytype type;
+    return SPW_ASK_QUIETLY(cuPointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)from) ==
+           CUDA_SUCCESS;
 }
 
 void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes)
 {
-    if (may_be_a_variable(address, bytes) && spw_holds_addresses(from, bytes))
-        refuse_written(address, bytes, "its variables hold addresses of tensors");
+    if (may_be_a_variable(address, bytes) &&
+        (spw_holds_addresses(from, bytes) || spw_outside_among(address, from, bytes) || may_change_yet(from)))
+        refuse_written(address, bytes);
 }
 
 void spw_twins_copied(CUdeviceptr address, size_t bytes)
 {
     if (may_be_a_variable(address, bytes))
-        refuse_written(address, bytes, "its variables may hold addresses of tensors");
+        refuse_written(address, bytes);
 }
 
 void spw_twins_changed(void)
@@ -347,55 +368,9 @@ static int make_variables_alike(struct twin *twin, struct spw_stream *s)
 
 /* ---- functions ---- */
 
-/* What can be told a function, and changes whether it can be launched, or what it does. (How caches are divided by
- * cuFuncSetCacheConfig changes neither.) */
-static const CUfunction_attribute attributes[] = {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                                  CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
-                                                  CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
-                                                  CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT,
-                                                  CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH,
-                                                  CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
-                                                  CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
-
-/* An attribute that the driver does not know nobody has told it either. */
-static int make_function_alike(CUfunction original, CUfunction twin, CUfunction_attribute which)
-{
-    int wanted = 0, value = 0;
-    if (SPW_ASK_QUIETLY(cuFuncGetAttribute, &wanted, which, original) != CUDA_SUCCESS ||
-        SPW_ASK_QUIETLY(cuFuncGetAttribute, &value, which, twin) != CUDA_SUCCESS || wanted == value)
-        return 0;
-    return spw_result(SPW_ASK(cuFuncSetAttribute, twin, which, wanted));
-}
-
-static int make_kernel_alike(CUkernel original, CUkernel twin, CUdevice device, CUfunction_attribute which)
-{
-    int wanted = 0, value = 0;
-    if (SPW_ASK_QUIETLY(cuKernelGetAttribute, &wanted, which, original, device) != CUDA_SUCCESS ||
-        SPW_ASK_QUIETLY(cuKernelGetAttribute, &value, which, twin, device) != CUDA_SUCCESS || wanted == value)
-        return 0;
-    return spw_result(SPW_ASK(cuKernelSetAttribute, which, wanted, twin, device));
-}
-
-/* What a kernel's function was told goes before what the kernel was. */
 static int make_attributes_alike(struct counterpart *c)
 {
-    CUfunction original = c->place.function, twin = c->function;
-    CUkernel kernels[2] = {(CUkernel)original, (CUkernel)twin};
-    CUdevice device = 0;
-    int r = 0;
-    if (c->is_kernel) {
-        r = spw_result(SPW_ASK(cuCtxGetDevice, &device));
-        if (r == 0)
-            r = spw_result(SPW_ASK(cuKernelGetFunction, &original, kernels[0]));
-        if (r == 0)
-            r = spw_result(SPW_ASK(cuKernelGetFunction, &twin, kernels[1]));
-    }
-    for (unsigned i = 0; i < sizeof(attributes) / sizeof(*attributes) && r == 0; i++) {
-        if (c->is_kernel)
-            r = make_kernel_alike(kernels[0], kernels[1], device, attributes[i]);
-        if (r == 0)
-            r = make_function_alike(original, twin, attributes[i]);
-    }
+    const int r = spw_twin_attrs_copy(c->place.function, c->function, c->is_kernel);
     if (r == 0)
         c->alike = changes;
     return r;
@@ -548,6 +523,14 @@ const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext co
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct counterpart *c = find_counterpart(f, context);
     return c ? c->twin->variables : NULL;
+}
+
+void spw_twin_holds_addresses_locked(CUfunction f, CUcontext context)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const struct counterpart *c = find_counterpart(f, context);
+    if (c)
+        refuse_state(c->twin->source, "its variables hold addresses");
 }
 
 /* ---- running ---- */

@@ -13,8 +13,8 @@
  *     attributes   of a function are those of the program's: compared whenever the program has told it something
  *     no twin      for a module whose image is not known or cannot be loaded again, or whose variables are seen from
  *                  elsewhere (managed ones, textures): its kernels are not replayable
- *     no state     either of one whose variables cannot be listed, are too large, or hold addresses of tensors, or
- *                  whose kernels allocate memory by themselves: the same
+ *     no state     either of one whose variables cannot be listed, are too large, or hold addresses (of tensors, or
+ *                  of memory that is not ours), or whose kernels allocate memory by themselves: the same
  *     no printing  a kernel that may print is not replayable, whatever the others of its module are
  *
  * Nothing of this is kept with SPILLWAY_RECOMPUTE=off. */
@@ -55,12 +55,12 @@ extern CUdeviceptr spw_twins_low SPW_OURS, spw_twins_high SPW_OURS;
  * been told. */
 bool spw_twins_write(CUdeviceptr address, size_t bytes);
 
-/* The program copies from memory of the host to there. Where that is such a variable, and addresses in our arenas are among
- * it, what kernels of the module read is not known any more. */
+/* The program copies from memory of the host to there. Where that is a constant, and addresses are among it, or may be by
+ * the time that it is copied, what kernels of the module reach is not known any more. What kernels can write is searched
+ * when it matters. */
 void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes);
 
-/* The program copies from memory of a device to there: what that is, nobody sees. Where it is such a variable, kernels of
- * the module may read addresses, which nobody knows of. */
+/* The same of memory of a device: what that is, nobody sees. */
 void spw_twins_copied(CUdeviceptr address, size_t bytes);
 
 /* Something that a twin has to have alike may be another from now on: variables, attributes. */
@@ -87,6 +87,9 @@ int spw_twin_make_locked(CUfunction f, CUcontext context);
 
 /* True once there is a module with variables that are to be saved (saved_variables.h). */
 extern bool spw_twins_have_variables SPW_OURS;
+
+/* The variables of the module of a function with a twin were found to hold addresses: it has no state from now on. */
+void spw_twin_holds_addresses_locked(CUfunction f, CUcontext context);
 
 /* The variables of the module that a function with a twin is in. NULL: kernels of it can write none. */
 const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext context);

@@ -70,18 +70,24 @@ static int add_maker(struct walk *w, struct spw_recorded_op *maker)
     return 0;
 }
 
-/* Of a block, a slot, or neither: then it was of what one of the makers wrote to, before it did. */
-typedef int each_fn(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
-                    void *context);
+/* What is done with each part: `check` of a block, a slot, or neither, where it was of what one of the makers wrote to,
+ * before it did; `op` with each of the makers. */
+struct each {
+    int (*check)(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
+                 struct spw_block *leaving);
+    int (*op)(struct spw_recorded_op *op, struct spw_block *leaving);
+};
 
-static int each_touch(struct spw_device *d, struct spw_recorded_op_touch *t, each_fn *fn, void *context)
+static int each_touch(struct spw_device *d, struct spw_recorded_op_touch *t, const struct each *each,
+                      struct spw_block *leaving)
 {
     struct spw_slot *slot = t->block || t->lent ? NULL : spw_touched_slot_locked(t);
-    const int r = t->since.state != SPW_READ_CHECK_PASSED ? fn(d, &t->since, NULL, NULL, context) : 0;
-    return r == 0 && slot ? fn(d, &slot->content.unchanged, NULL, slot, context) : r;
+    const int r = t->since.state != SPW_READ_CHECK_PASSED ? each->check(d, &t->since, NULL, NULL, leaving) : 0;
+    return r == 0 && slot ? each->check(d, &slot->content.unchanged, NULL, slot, leaving) : r;
 }
 
-static int each_part(struct spw_device *d, struct walk *w, const struct spw_rebuild *r, each_fn *fn, void *context)
+static int each_part(struct spw_device *d, struct walk *w, const struct spw_rebuild *r, const struct each *each,
+                     struct spw_block *leaving)
 {
     int e = spw_rebuild_is_good(r) ? 0 : -ESTALE;
     for (unsigned i = 0; i < r->part_count && e == 0; i++) {
@@ -90,54 +96,78 @@ static int each_part(struct spw_device *d, struct walk *w, const struct spw_rebu
             return -ESTALE;
         const bool is_dropped = b->object.attention & SPW_DROPPED;
         e = is_dropped && !r->parts[i].writers ? add_maker(w, b->content.maker)
-                                               : fn(d, &b->content.unchanged, b, NULL, context);
+                                               : each->check(d, &b->content.unchanged, b, NULL, leaving);
     }
-    for (unsigned i = 0; i < r->op_count; i++)
+    for (unsigned i = 0; i < r->op_count && e == 0; i++) {
+        e = each->op(r->ops[i], leaving);
         for (unsigned k = 0; k < r->ops[i]->touch_count && e == 0; k++)
-            e = each_touch(d, &r->ops[i]->touches[k], fn, context);
+            e = each_touch(d, &r->ops[i]->touches[k], each, leaving);
+    }
     return e;
 }
 
-static int for_each(struct spw_device *d, const struct spw_block *b, each_fn *fn, void *context)
+static int for_each(struct spw_device *d, struct spw_block *leaving, const struct each *each)
 {
     struct walk w = {.count = 0};
     struct spw_rebuild rebuild;
-    int r = add_maker(&w, b->content.maker);
+    int r = add_maker(&w, leaving->content.maker);
     for (unsigned i = 0; i < w.count && r == 0; i++)
-        r = spw_rebuild_find(w.makers[i], &rebuild) ? each_part(d, &w, &rebuild, fn, context) : -ESTALE;
+        r = spw_rebuild_find(w.makers[i], &rebuild) ? each_part(d, &w, &rebuild, each, leaving) : -ESTALE;
     return r;
 }
 
 /* Who leaves waits for the answer. */
-static int ask(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot, void *context)
+static void await(struct spw_block *leaving, uint32_t stream, uint64_t number)
 {
-    struct spw_block *leaving = context;
     struct spw_uses answer = {0};
+    spw_uses_add_locked(&answer, spw_stream_by_id_locked(stream), number);
+    spw_uses_merge_locked(&leaving->object.uses, &answer); /* it may have been asked before the block's last use */
+}
+
+static int ask(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
+               struct spw_block *leaving)
+{
     if (b || slot ? check(d, u, b, slot) < 0 : u->state == SPW_READ_CHECK_UNKNOWN)
         return -ESTALE;
-    if (u->state == SPW_READ_CHECK_PENDING) {
-        struct spw_stream *s = spw_stream_by_id_locked(u->stream);
-        spw_uses_add_locked(&answer, s, s->begun);
-        spw_uses_merge_locked(&leaving->object.uses, &answer); /* it may have been asked before the block's last use */
-    }
+    if (u->state == SPW_READ_CHECK_PENDING)
+        await(leaving, u->stream, spw_stream_by_id_locked(u->stream)->begun);
     return 0;
+}
+
+static int ask_of(struct spw_recorded_op *op, struct spw_block *leaving)
+{
+    const enum spw_saved_state state = spw_recorded_op_variables_locked(op);
+    if (state == SPW_SAVED_SEARCHED)
+        await(leaving, op->variables.stream, op->variables.number);
+    return state == SPW_SAVED_PLAIN || state == SPW_SAVED_SEARCHED ? 0 : -ESTALE;
 }
 
 int spw_drop_check_request_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each(d, b, ask, b);
+    static const struct each request = {ask, ask_of};
+    return for_each(d, b, &request);
 }
 
 static int is_shown(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
-                    void *context)
+                    struct spw_block *leaving)
 {
+    (void)b;
+    (void)slot;
+    (void)leaving;
     spw_read_check_settle_locked(d, u);
     return u->state == SPW_READ_CHECK_PASSED ? 0 : -ESTALE;
 }
 
-bool spw_drop_check_passed_locked(struct spw_device *d, const struct spw_block *b)
+static int is_shown_of(struct spw_recorded_op *op, struct spw_block *leaving)
+{
+    (void)leaving;
+    return spw_recorded_op_variables_locked(op) == SPW_SAVED_PLAIN ? 0 : -ESTALE;
+}
+
+bool spw_drop_check_passed_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each(d, b, is_shown, NULL) == 0;
+    static const struct each passed = {is_shown, is_shown_of};
+    return for_each(d, b, &passed) == 0;
 }

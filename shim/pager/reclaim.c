@@ -84,7 +84,7 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
 
 /* One that nobody but replays use, and that can be made again: its bytes need not be kept. Not while others are being made
  * of what is there. */
-static bool goes_without_trace(struct spw_device *d, const struct spw_block *b)
+static bool goes_without_trace(struct spw_device *d, struct spw_block *b)
 {
     return b->object.attention & SPW_RETAINED && !d->making && spw_object_dirty(&b->object) && spw_rematerialiser &&
            spw_dependents_can_drop_locked(d, b) && spw_rematerialiser->may_drop(d, b) &&

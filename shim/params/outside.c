@@ -69,13 +69,19 @@ static bool is_inhabited(CUdeviceptr word)
     return i < sizeof(inhabited) * 8 && atomic_load_explicit(&inhabited[i / 64], memory_order_relaxed) >> i % 64 & 1;
 }
 
-static bool any_leads_outside(CUdeviceptr destination, const void *source, size_t bytes)
+bool spw_outside_extent(CUdeviceptr *ret_low, CUdeviceptr *ret_bytes)
 {
-    const CUdeviceptr low = atomic_load_explicit(&lowest, memory_order_relaxed);
-    const CUdeviceptr extent = atomic_load_explicit(&highest, memory_order_relaxed) - low + 1;
+    *ret_low = atomic_load_explicit(&lowest, memory_order_relaxed);
+    *ret_bytes = atomic_load_explicit(&highest, memory_order_relaxed) - *ret_low + 1;
+    return *ret_low != UINT64_MAX;
+}
+
+bool spw_outside_among(CUdeviceptr destination, const void *source, size_t bytes)
+{
+    CUdeviceptr low, extent;
     const char *from = source;
     unsigned asked = 0;
-    if (low == UINT64_MAX)
+    if (!spw_outside_extent(&low, &extent))
         return false;
     for (size_t at = -destination % 8, next = at; at + 8 <= bytes; at += 8) {
         CUdeviceptr word;
@@ -181,7 +187,7 @@ static void note(CUdeviceptr destination, size_t bytes, bool leads)
 
 void spw_outside_learn(CUdeviceptr destination, const void *source, size_t bytes)
 {
-    note(destination, bytes, any_leads_outside(destination, source, bytes));
+    note(destination, bytes, spw_outside_among(destination, source, bytes));
 }
 
 void spw_outside_copied(CUdeviceptr destination, CUdeviceptr source, size_t bytes)

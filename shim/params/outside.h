@@ -42,6 +42,12 @@ static inline bool spw_any_word_in(const char *from, unsigned count, CUdeviceptr
     return found;
 }
 
+/* From the first byte of such memory to the last. False: there is none. */
+bool spw_outside_extent(CUdeviceptr *ret_low, CUdeviceptr *ret_bytes);
+
+/* Whether any of the words that lie at multiples of 8, once so many bytes are at `destination`, is such an address. */
+bool spw_outside_among(CUdeviceptr destination, const void *source, size_t bytes);
+
 /* True when the driver knows the word as an address that is none of ours. */
 bool spw_leads_outside(CUdeviceptr word);
 

@@ -66,8 +66,8 @@ static const char *lay_out(struct spw_variables *v)
         struct spw_variable_piece *p = &v->pieces[i];
         if (p->bytes > SPW_VARIABLES_MAX_BYTES || bytes > SPW_VARIABLES_MAX_BYTES)
             break;
-        p->offset = (uint32_t)bytes;
-        bytes += (p->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        p->offset = (uint32_t)(bytes + p->original % ALIGNMENT);
+        bytes = (p->offset + p->bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         v->bytes = (uint32_t)bytes;
         if (i + 1 == v->count && bytes <= SPW_VARIABLES_MAX_BYTES)
             return NULL;
@@ -87,6 +87,7 @@ const char *spw_variables_find(const struct spw_globals *names, bool is_library,
         if (names->list[i].is_constant)
             continue;
         why = find(names->list[i].name, is_library, original, twin, &v->pieces[v->count]);
+        v->may_hold_addresses |= !why && v->pieces[v->count].bytes >= sizeof(CUdeviceptr);
         v->count += !why && v->pieces[v->count].bytes;
     }
     if (!why && v->count) {

@@ -9,11 +9,12 @@
 #define SPW_VARIABLES_MAX_BYTES ((size_t)64 << 10) /* of one module */
 
 struct spw_variables {
-    uint32_t count, bytes; /* of pieces; that saving them all takes */
+    uint32_t count, bytes;   /* of pieces; that saving them all takes, a multiple of 16 */
+    bool may_hold_addresses; /* one of them is as large as an address at least */
     struct spw_variable_piece {
         CUdeviceptr original, twin;
         size_t bytes;
-        uint32_t offset; /* in what is saved */
+        uint32_t offset; /* in what is saved; a multiple of 16 away from the original, so that addresses are aligned there */
     } pieces[];
 };
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "probe_snapshot.h"
 #include "ask.h"
@@ -29,7 +30,10 @@ enum {
     EXAMS = 64,   /* whose answers are awaited */
     ATTEMPTS = 3, /* for what must not fail */
     DENIALS = 3,  /* of scratch memory, in iterations */
-    PATTERN = 0x5a
+    PATTERN = 0x5a,
+    WAIT_US = 1000000, /* for the answer whether variables hold addresses */
+    POLL_US = 20,
+    WAITS = 3 /* in vain, then none any more: the stream may be waiting for the thread that would wait here */
 };
 
 struct spw_probe {
@@ -39,6 +43,7 @@ struct spw_probe {
     uint64_t wanted_bytes; /* of scratch memory, as soon as there is something to try */
     unsigned denied;       /* so often there was no room for it, or it went again, since a launch was tried last */
     struct spw_exam exams[EXAMS], *now;
+    unsigned vain_waits;
     bool leaves_scratch; /* behind the launch that is being tried, which has bytes there */
     struct spw_probe_counts counts;
 };
@@ -423,6 +428,25 @@ static int try_again(struct spw_probe *t, const struct spw_op *op, struct spw_ex
     return following < 0 ? following : r < 0;
 }
 
+/* Waits until it is known that the variables of its module hold no address, as far as that depends on what was submitted
+ * before: a launch that follows one must not be tried. The driver has the launch, so the stream can be told to say when it
+ * has come so far, unless another thread is in a call with it. Lets go of the lock. */
+static bool has_plain_variables_unlocking(struct spw_probe *t, const struct spw_op *op)
+{
+    enum spw_saved_state state = op->recorded_op ? spw_recorded_op_variables_locked(op->recorded_op) : SPW_SAVED_UNKNOWN;
+    if (state != SPW_SAVED_SEARCHED || t->vain_waits == WAITS ||
+        atomic_load_explicit(&op->stream->in_call, memory_order_acquire) != 1 || spw_stream_mark_locked(op->stream) < 0)
+        return state == SPW_SAVED_PLAIN;
+    for (unsigned us = 0; state == SPW_SAVED_SEARCHED && us < WAIT_US; us += POLL_US) {
+        spw_unlock();
+        (void)usleep(POLL_US);
+        spw_lock();
+        state = spw_recorded_op_variables_locked(op->recorded_op);
+    }
+    t->vain_waits += state == SPW_SAVED_SEARCHED;
+    return state == SPW_SAVED_PLAIN;
+}
+
 static void say_lost(const struct spw_op *op)
 {
     char name[256];
@@ -438,9 +462,10 @@ CUresult spw_probe_after(struct spw_op *op, CUresult result)
     spw_lock();
     struct spw_exam *e = t->now;
     struct spw_context_guard guard;
+    const bool is_worth_it = e->step == SPW_PROBE_OBSERVE || result != CUDA_SUCCESS || has_plain_variables_unlocking(t, op);
     t->now = NULL;
     op->probe = NULL;
-    if (result != CUDA_SUCCESS || !spw_exam_is_there_locked(e) || spw_context_enter(&guard, NULL) < 0) {
+    if (result != CUDA_SUCCESS || !is_worth_it || !spw_exam_is_there_locked(e) || spw_context_enter(&guard, NULL) < 0) {
         miss_exam(t, e);
         leave_scratch_late(t);
         spw_unlock();

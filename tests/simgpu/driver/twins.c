@@ -129,6 +129,40 @@ static void fill_describe(const struct simgpu_launch *launch, const void *image,
 static const struct simgpu_param fill_layout[] = {{0, 8, SIMGPU_PARAM_POINTER}, {8, 8, 0}, {16, 8, 0}, {24, 8, 0}};
 static const struct simgpu_kernel fill_kernel = {"spillway_fill", 4, 32, fill_layout, fill_run, fill_describe, 0};
 
+/* ---- spillway_find: how many words lie in one of two stretches of numbers ---- */
+
+struct find_params {
+    uint64_t address, words, low, extent, other_low, other_extent, slot;
+};
+
+static void find_run(const struct simgpu_launch *launch, const void *image)
+{
+    const struct find_params *p = image;
+    const uint64_t *word = (const uint64_t *)(uintptr_t)p->address;
+    (void)launch; /* any grid comes to the same */
+    for (uint64_t i = 0; i < p->words; i++)
+        *(uint64_t *)(uintptr_t)p->slot += (word[i] - p->low < p->extent) + (word[i] - p->other_low < p->other_extent);
+}
+
+static void find_describe(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret)
+{
+    const struct find_params *p = image;
+    (void)launch;
+    ret->bytes = 8.0 * (double)p->words + 16;
+    ret->range_count = p->words ? 2 : 1;
+    ret->ranges[0] = (struct simgpu_range){p->slot, 8, 1};
+    ret->ranges[1] = (struct simgpu_range){p->address, 8 * p->words, 0};
+}
+
+static const struct simgpu_param find_layout[] = {{0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST},
+                                                  {8, 8, 0},
+                                                  {16, 8, 0},
+                                                  {24, 8, 0},
+                                                  {32, 8, 0},
+                                                  {40, 8, 0},
+                                                  {48, 8, SIMGPU_PARAM_POINTER}};
+static const struct simgpu_kernel find_kernel = {"spillway_find", 7, 56, find_layout, find_run, find_describe, 0};
+
 /* ---- spillway_tell: words, moved to where the host sees them ---- */
 
 struct tell_params {
@@ -195,7 +229,8 @@ static const struct simgpu_kernel seek_kernel = {"spillway_seek", 6, 48, seek_la
 
 /* ---- */
 
-static const struct simgpu_kernel *const twins[] = {&hash_kernel, &sample_kernel, &fill_kernel, &tell_kernel, &seek_kernel};
+static const struct simgpu_kernel *const twins[] = {&hash_kernel, &sample_kernel, &fill_kernel,
+                                                    &find_kernel, &tell_kernel,   &seek_kernel};
 
 const struct simgpu_kernel *twin_find(const char *name, size_t length)
 {

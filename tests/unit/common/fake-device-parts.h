@@ -20,7 +20,7 @@ enum { MOST = 4096, WORK = 65536 };
 
 enum { SAMPLED_PAGE = 4096 };
 
-enum work_kind { FILL, EXPECT, HASH, SAMPLE, OUT, IN, MIX, COPY, RECORD, WAIT };
+enum work_kind { FILL, EXPECT, HASH, SAMPLE, FIND, OUT, IN, MIX, COPY, RECORD, WAIT };
 
 struct work {
     enum work_kind kind;
@@ -29,13 +29,13 @@ struct work {
     size_t bytes;
     unsigned char value;
     void *host;
-    CUdeviceptr to;   /* HASH, SAMPLE: of its result */
+    CUdeviceptr to;   /* HASH, SAMPLE, FIND: of its result */
     size_t pitch;     /* SAMPLE: of its pages, `bytes` of them in all */
     uint64_t pattern; /* that it counts */
     uint64_t sign;    /* that the sum is multiplied by */
     int event;
     unsigned long record;                  /* WAIT: the record that it waits for */
-    struct fake_range ranges[FAKE_RANGES]; /* MIX: read, then written; COPY: from, to */
+    struct fake_range ranges[FAKE_RANGES]; /* MIX: read, then written; COPY: from, to; FIND: of numbers */
     uint8_t reads, writes;
     bool done;
     double slow;   /* a copy takes so many times as long as usual */

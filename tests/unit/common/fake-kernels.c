@@ -5,6 +5,7 @@
 #define TELL_FUNCTION   ((CUfunction)(uintptr_t)0x50)
 #define SAMPLE_FUNCTION ((CUfunction)(uintptr_t)0x58)
 #define FILL_FUNCTION   ((CUfunction)(uintptr_t)0x60)
+#define FIND_FUNCTION   ((CUfunction)(uintptr_t)0x68)
 
 static CUresult on_cuModuleLoadData(CUmodule *module, const void *image)
 {
@@ -28,7 +29,8 @@ static CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, co
     } known[] = {{"spillway_hash", HASH_FUNCTION},
                  {"spillway_tell", TELL_FUNCTION},
                  {"spillway_sample", SAMPLE_FUNCTION},
-                 {"spillway_fill", FILL_FUNCTION}};
+                 {"spillway_fill", FILL_FUNCTION},
+                 {"spillway_find", FIND_FUNCTION}};
     for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) {
             *function = known[i].function;
@@ -76,6 +78,16 @@ static CUresult on_cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy,
                                      .sign = *(uint64_t *)params[4],
                                      .to = *(CUdeviceptr *)params[5]});
         fake_state.counts.samples++;
+        return CUDA_SUCCESS;
+    }
+    if (function == FIND_FUNCTION) {
+        struct work find = {.kind = FIND,
+                            .a = *(CUdeviceptr *)params[0],
+                            .bytes = 8 * *(uint64_t *)params[1],
+                            .to = *(CUdeviceptr *)params[6]};
+        for (unsigned i = 0; i < 2; i++)
+            find.ranges[i] = (struct fake_range){*(CUdeviceptr *)params[2 + 2 * i], *(uint64_t *)params[3 + 2 * i]};
+        fake_submit(s, find);
         return CUDA_SUCCESS;
     }
     assert_ptr_equal(function, HASH_FUNCTION);

@@ -97,6 +97,33 @@ static void run_sample(const struct work *w)
     free(words);
 }
 
+static void run_copy(const struct work *w)
+{
+    const struct fake_range *from = &w->ranges[0], *to = &w->ranges[1];
+    char *bytes = malloc(from->bytes + 1);
+    assert_non_null(bytes);
+    const struct work parts[] = {{.kind = OUT, .a = from->a, .bytes = from->bytes, .host = bytes},
+                                 {.kind = IN, .a = to->a, .bytes = to->bytes, .host = bytes}};
+    for (unsigned i = 0; i < 2; i++)
+        for (size_t done = 0; done < parts[i].bytes;)
+            done += run_part(&parts[i], done);
+    free(bytes);
+}
+
+static void run_find(const struct work *w)
+{
+    size_t n = sizeof(uint64_t);
+    uint64_t *result = (void *)fake_bytes_at(w->to, &n), *words = malloc(w->bytes + 8);
+    assert_non_null(words);
+    const struct work copy = {.kind = OUT, .a = w->a, .bytes = w->bytes, .host = words};
+    for (size_t done = 0; done < copy.bytes;)
+        done += run_part(&copy, done);
+    for (size_t i = 0; i < w->bytes / 8; i++)
+        for (unsigned k = 0; k < 2; k++)
+            *result += words[i] - w->ranges[k].a < w->ranges[k].bytes;
+    free(words);
+}
+
 static void run_one(struct work *w)
 {
     double *now_us = &fake_state.stream_us[w->stream];
@@ -113,13 +140,16 @@ static void run_one(struct work *w)
         run_mix(w);
         break;
     case COPY:
-        fill_range(&w->ranges[1], value_of(&w->ranges[0]));
+        run_copy(w);
         break;
     case HASH:
         run_hash(w);
         break;
     case SAMPLE:
         run_sample(w);
+        break;
+    case FIND:
+        run_find(w);
         break;
     case WAIT:
         if (w->record) {
@@ -223,7 +253,6 @@ CUresult fake_mix(CUstream s, const struct fake_range *ranges, unsigned reads, u
     return CUDA_SUCCESS;
 }
 
-/* What is copied is full of one value. */
 static CUresult on_cuMemcpyDtoDAsync_v2(CUdeviceptr dst, CUdeviceptr src, size_t n, CUstream s)
 {
     CALLED();

@@ -302,6 +302,28 @@ def sample(thread, data, pages, blocks, pattern):
         assert memory.slot == (expected if sign == 1 else [0, 2 * expected[1]]), 'it is another sample'
 
 
+class Found(Global):
+    """Words, and the slot, of which only the first word is added to."""
+
+    def add(self, at, term):
+        assert at == SLOT and term > 0, f'{term} is added at {at:#x}'
+        super().add(at, term)
+
+
+def find(thread, count, blocks):
+    chosen = random.Random(count)
+    words = [chosen.choice((LOW - 1, LOW, LOW + 5, LOW + EXTENT - 1, LOW + EXTENT, OTHER_LOW - 1, OTHER_LOW, 0, WORD)) for _ in range(count)]
+    memory = Found(ADDRESS + 8, b''.join(word.to_bytes(8, 'little') for word in words), 0)
+    for block in range(blocks):
+        for tid in range(THREADS):
+            list(thread({'address': ADDRESS + 8, 'words': count, 'low': LOW, 'extent': EXTENT, 'other_low': OTHER_LOW, 'other_extent': 1, 'slot': SLOT},
+                        memory, None, tid, block, blocks) or ())
+    assert len(memory.read) == 8 * count, 'not every word is read'
+    assert memory.slot == [sum(LOW <= word < LOW + EXTENT for word in words) + words.count(OTHER_LOW), 0], f'{memory.slot[0]} are found'
+
+
+LOW, EXTENT, OTHER_LOW = 0x10100000000, 0x4000000, 0x7f0000001000
+FOUND = [(0, 1), (1, 1), (256, 1), (300, 1), (700, 2), (1000, 6)]  # words, blocks
 PAGE, PITCH, PATTERN = 4096, 3 * 4096, 0xb7b7b7b7b7b7b7b7
 SAMPLED = [(0, 1), (1, 1), (2, 1), (3, 2), (4, 6)]  # pages, blocks
 TOLD = [(2, 1), (256, 1), (258, 2), (1000, 4), (1000, 6)]  # words, blocks
@@ -315,8 +337,8 @@ CASES = [  # alignment, bytes, blocks
 def main():
     with open(sys.argv[1], encoding='ascii') as file:
         text = file.read()
-    thread, teller, sampler, filler = (translate(text, f'spillway_{name}') for name in ('hash', 'tell', 'sample', 'fill'))
-    print(f'1..{len(CASES) + len(TOLD) + len(SAMPLED)}')
+    thread, teller, sampler, filler, finder = (translate(text, f'spillway_{name}') for name in ('hash', 'tell', 'sample', 'fill', 'find'))
+    print(f'1..{len(CASES) + len(TOLD) + len(SAMPLED) + len(FOUND)}')
     failed = 0
     for number, (alignment, size, blocks) in enumerate(CASES, 1):
         data = random.Random(number).randbytes(size)
@@ -349,6 +371,14 @@ def main():
             why = f' # {error}'
         failed += bool(why)
         print(f'{"not " if why else ""}ok {number} - a sample of {pages} pages, in {blocks} blocks{why}')
+    for number, (count, blocks) in enumerate(FOUND, len(CASES) + len(TOLD) + len(SAMPLED) + 1):
+        try:
+            find(finder, count, blocks)
+            why = ''
+        except AssertionError as error:
+            why = f' # {error}'
+        failed += bool(why)
+        print(f'{"not " if why else ""}ok {number} - of {count} words those between bounds, in {blocks} blocks{why}')
     return failed > 0
 
 

@@ -208,6 +208,9 @@ static void variables_that_the_image_lists_are_found_in_both(void **state)
     assert_int_equal(v->pieces[0].original, VARIABLE);
     assert_int_equal(v->pieces[0].twin, VARIABLE + 0x1000);
     assert_int_equal(v->pieces[0].bytes, LENGTH);
+    assert_int_equal((v->pieces[0].original - v->pieces[0].offset) % 16, 0); /* as aligned as it was */
+    assert_int_equal(v->bytes % 16, 0);
+    assert_true(v->bytes >= v->pieces[0].offset + LENGTH);
     kernel = kernel_of(program_loads(SPW_IMAGE_LIBRARY_DATA));
     assert_int_equal(spw_twin_make_locked(kernel, OTHER), 0);
     v = spw_twin_variables_locked(kernel, OTHER);

@@ -10,7 +10,8 @@
 static std::vector<const struct kind *> all_kinds()
 {
     std::vector<const struct kind *> all;
-    for (const auto *some : {&index_kinds, &partial_kinds, &late_kinds, &state_kinds, &graph_kinds, &host_kinds})
+    for (const auto *some :
+         {&index_kinds, &partial_kinds, &late_kinds, &state_kinds, &graph_kinds, &host_kinds, &stored_kinds})
         for (const struct kind &one : *some)
             all.push_back(&one);
     return all;
@@ -21,7 +22,8 @@ static std::vector<const struct kind *> all_kinds()
     fprintf(stderr,
             "harm: what is %s?\n"
             "usage: harm [--kind NAME,NAME... | --random] [--steps N] [--late STEP] [--size KIB] [--layers N]\n"
-            "            [--at PLACE,PLACE... | --every N] [--seed N] [--alloc async|plain] [--beside captures|launches]\n"
+            "            [--at PLACE,PLACE... | --every N] [--seed N] [--of N] [--alloc async|plain] [--beside "
+            "captures|launches]\n"
             "            [--list | --show]\n",
             what.c_str());
     exit(2);
@@ -85,11 +87,13 @@ static void show(const struct options &o)
 }
 
 /* Few layers, some of them of one to three awkward kinds (with `at` only in these places), of tensors that are small and
- * large. The same seed, the same program. */
-static void draw(struct options &o, const std::set<int> &at, int layers, int kibibytes)
+ * large. The same seed and number of kinds to choose from (0: all), the same program. */
+static void draw(struct options &o, const std::set<int> &at, int layers, int kibibytes, int of)
 {
     struct drawn drawn = {o.seed * 2654435761u + 12345u};
-    const auto all = all_kinds();
+    auto all = all_kinds();
+    if (of > 0 && of < (int)all.size())
+        all.resize((size_t)of);
     const int count = layers / 2 + (int)drawn.below((uint32_t)layers);
     std::vector<const struct kind *> kinds(1 + drawn.below(3));
     for (const struct kind *&kind : kinds)
@@ -115,7 +119,7 @@ struct options read_options(char **argv)
     struct options o;
     std::vector<const struct kind *> kinds;
     std::set<int> at;
-    int layers = 20, every = 6, kibibytes = 128;
+    int layers = 20, every = 6, kibibytes = 128, of = 0;
     bool random = false, shows = false;
     while (*++argv) {
         const std::string name = *argv;
@@ -146,6 +150,8 @@ struct options read_options(char **argv)
             layers = number(value);
         else if (name == "--every")
             every = number(value);
+        else if (name == "--of")
+            of = number(value);
         else if (name == "--beside" && (value == "captures" || value == "launches"))
             o.beside = value == "captures" ? CAPTURES : LAUNCHES;
         else if (name == "--alloc" && (value == "plain" || value == "async"))
@@ -156,7 +162,7 @@ struct options read_options(char **argv)
     if (kibibytes < 1 || layers < 1 || every < 1 || o.steps < 1)
         refuse("0 there");
     if (random)
-        draw(o, at, layers, kibibytes);
+        draw(o, at, layers, kibibytes, of);
     if (o.beside == CAPTURES && o.allocator == ALLOCATE_PLAIN)
         refuse("--beside captures with --alloc plain, which may not allocate while a thread captures");
     for (int i = 0; i < layers && !random; i++) {

@@ -1,0 +1,170 @@
+/* stored.cu - kinds of layers whose kernels write through an address that lies in a variable of their module, beside their
+ * output: another kernel has stored it there, or the host has. Tensors, and memory of the host. */
+#include "layer.h"
+#include <algorithm>
+
+__device__ uint32_t *tallied;
+
+__global__ void store_kernel(const uint32_t *clock, uint32_t *tally, uint32_t always)
+{
+    tallied = always || IS_LATE(clock) ? tally : NULL;
+}
+SIMGPU_FOOTPRINT(store_kernel, (const uint32_t *clock, uint32_t *tally, uint32_t always), 1.0, R(clock, 2))
+
+__global__ void tally_kernel(const uint32_t *x, uint32_t *y, size_t n)
+{
+    SPAN (i, n) {
+        y[i] = MIXED(x[i], 61u);
+        if (i == 0 && tallied)
+            *tallied = *tallied * 3u + x[0];
+    }
+}
+SIMGPU_FOOTPRINT(tally_kernel, (const uint32_t *x, uint32_t *y, size_t n), EACH *n, R(x, n), W(y, n))
+
+__constant__ uint32_t *told;
+
+__global__ void constant_tally_kernel(const uint32_t *x, uint32_t *y, size_t n)
+{
+    SPAN (i, n) {
+        y[i] = MIXED(x[i], 62u);
+        if (i == 0 && told)
+            *told = *told * 3u + x[0];
+    }
+}
+SIMGPU_FOOTPRINT(constant_tally_kernel, (const uint32_t *x, uint32_t *y, size_t n), EACH *n, R(x, n), W(y, n))
+
+class stored : public layer
+{
+  public:
+    enum variants { EACH_STEP, LATE, CONSTANT_CHANGED, HOST_EACH, HOST_LATE, SYMBOL_HOST, CONSTANT_HOST };
+    stored(training &t, size_t count, int variant) : count(count), variant(variant), tally(t.persistent(64, 45))
+    {
+        CHECK(cudaMallocHost((void **)&source, sizeof(*source)));
+        if (!is_of_host())
+            return;
+        CHECK(cudaMallocHost((void **)&host, tally.bytes()));
+        std::fill(host, host + tally.count(), 1u);
+    }
+    ~stored() override
+    {
+        CHECK(cudaFreeHost(source));
+        if (host)
+            CHECK(cudaFreeHost(host));
+    }
+    stored(const stored &) = delete;
+    stored &operator=(const stored &) = delete;
+    words forward(training &t, const words &x) override
+    {
+        words from = make(count), y = make(count);
+        plain(x, x, from);
+        if (variant == SYMBOL_HOST || variant == CONSTANT_HOST)
+            store_by_host();
+        else if (variant == CONSTANT_CHANGED)
+            store_what_changes();
+        else
+            LAUNCH_BLOCKS(store_kernel, 1, t.clock.data(), host ? host : tally.data(),
+                          variant != LATE && variant != HOST_LATE);
+        if (variant == CONSTANT_HOST || variant == CONSTANT_CHANGED)
+            LAUNCH(constant_tally_kernel, count, from.data(), y.data(), count);
+        else
+            LAUNCH(tally_kernel, count, from.data(), y.data(), count);
+        t.keep(from);
+        t.keep(y);
+        return y;
+    }
+    /* What the host has of it is told with the tensor. */
+    void between(training &) override
+    {
+        if (host)
+            CHECK(cudaMemcpyAsync(tally.data(), host, tally.bytes(), cudaMemcpyHostToDevice, stream_of(COMPUTE)));
+    }
+
+  private:
+    bool is_of_host() const
+    {
+        return variant >= HOST_EACH;
+    }
+    void store(uint32_t *const *from)
+    {
+        if (variant == SYMBOL_HOST)
+            CHECK(cudaMemcpyToSymbolAsync(tallied, from, sizeof(*from), 0, cudaMemcpyHostToDevice, stream_of(COMPUTE)));
+        else
+            CHECK(cudaMemcpyToSymbolAsync(told, from, sizeof(*from), 0, cudaMemcpyHostToDevice, stream_of(COMPUTE)));
+    }
+    void store_by_host()
+    {
+        store(&host);
+        CHECK(cudaStreamSynchronize(stream_of(COMPUTE)));
+    }
+    /* The address is there only when the copy comes to it. */
+    void store_what_changes()
+    {
+        CHECK(cudaStreamSynchronize(stream_of(COMPUTE)));
+        *source = nullptr;
+        CHECK(cudaLaunchHostFunc(stream_of(COMPUTE), change, this));
+        store(source);
+    }
+    static void change(void *self)
+    {
+        *((stored *)self)->source = ((stored *)self)->tally.data();
+    }
+    const size_t count;
+    const int variant;
+    const words tally;
+    uint32_t *host = nullptr, **source = nullptr;
+};
+
+/* --- variables with room for an address, and numbers in them --- */
+
+__device__ unsigned long long counted;
+__device__ double numbers[2] = {1.5, 2.5};
+
+__global__ void numbers_kernel(const uint32_t *x, uint32_t *y, size_t n)
+{
+    SPAN (i, n) {
+        y[i] = MIXED(x[i], (uint32_t)counted + (uint32_t)numbers[1]);
+        if (i == 0)
+            numbers[0] += 1;
+    }
+}
+SIMGPU_FOOTPRINT(numbers_kernel, (const uint32_t *x, uint32_t *y, size_t n), EACH *n, R(x, n), W(y, n))
+
+__global__ void count_kernel()
+{
+    counted++;
+}
+SIMGPU_FOOTPRINT(count_kernel, (), 1.0)
+
+class of_numbers : public layer
+{
+  public:
+    of_numbers(training &, size_t count) : count(count)
+    {
+    }
+    words forward(training &t, const words &x) override
+    {
+        words from = make(count), y = make(count);
+        plain(x, x, from);
+        LAUNCH_BLOCKS(count_kernel, 1);
+        LAUNCH(numbers_kernel, count, from.data(), y.data(), count);
+        t.keep(from);
+        t.keep(y);
+        return y;
+    }
+
+  private:
+    const size_t count;
+};
+
+const std::vector<struct kind> stored_kinds = {
+    {"stored", create_variant<stored, stored::EACH_STEP>,
+     "a kernel stores a tensor's address in a variable, another one writes through it"},
+    {"stored-late", create_variant<stored, stored::LATE>, "the same, but no address is there at first"},
+    {"stored-host", create_variant<stored, stored::HOST_EACH>, "the address is one of pinned host memory"},
+    {"stored-host-late", create_variant<stored, stored::HOST_LATE>, "the same, but no address is there at first"},
+    {"symbol-host", create_variant<stored, stored::SYMBOL_HOST>, "the host stores the address of pinned host memory there"},
+    {"constant-host", create_variant<stored, stored::CONSTANT_HOST>, "the same in a __constant__ one"},
+    {"constant-changed", create_variant<stored, stored::CONSTANT_CHANGED>,
+     "a tensor's in a __constant__ one, from memory that changes before it is copied"},
+    {"numbers", create<of_numbers>, "variables with room for an address hold numbers, and change in each step"},
+};
