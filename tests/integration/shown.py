@@ -95,16 +95,16 @@ def _():
     require(found > 3, "hardly any is found", found)
 
 
-TOLERANCE = 0.1  # a plan is put in force as soon as it is made, which depends on the machine
+TOLERANCE = 0.05  # the plan in force is the one that was found by then, which depends on the machine
 
 
-@sentence("./dev demo keeps the budget and the bits, and the README's results have what a step then takes")
+@sentence("./dev demo keeps the budget and the bits, and the README's results have what its last steps take")
 def _():
     row = next(line for line in (SOURCE / "README.md").read_text(encoding="utf-8").splitlines() if line.startswith("|") and "RTX 4090 | *simulated*" in line)
     done = subprocess.run([sys.executable, SOURCE / "tests/integration/demo", "--simulated"], env=environment({"SPILLWAY_BUILD": BUILD}), capture_output=True,
                           text=True, check=False, timeout=300)
     require(done.returncode == 0, done.stdout, done.stderr)
-    plain, within = map(float, re.search(r"time of a step.* ([\d.]+) ms +([\d.]+) ms", done.stdout).groups())
+    plain, within = map(float, re.search(r"last 8 steps.* ([\d.]+) ms +([\d.]+) ms", done.stdout).groups())
     require(abs(float(row.split("|")[4]) / (within / plain) - 1) <= TOLERANCE, row, f"{within / plain:.2f}")
 
 
