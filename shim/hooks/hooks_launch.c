@@ -17,6 +17,7 @@
 #include "call_args.h"
 #include "pointer_tables.h"
 #include "probe.h"
+#include "reclaim.h"
 #include "versions.h"
 
 /* The quick room suffices for nearly every launch; a longer list of hits is found again with room for all. */
@@ -173,14 +174,65 @@ static inline struct spw_launch as_it_is(struct spw_launch launch)
     return launch;
 }
 
+/* A launch that may begin before the kernel ahead of it has ended (programmatic dependent launch) waits for that one itself,
+ * where it has to: the program knows which it is. Once memory has been short that may be one of ours, which the program
+ * knows nothing of; and where the program has allocated between the two, which is no operation here, it may be given memory
+ * that the other one still uses. Then the launch is made without the permission, which orders it more
+ * strictly. */
+struct strict {
+    CUlaunchConfig config;
+    CUlaunchAttribute attributes[32]; /* more than there are kinds */
+};
+
+static bool may_overlap(const CUlaunchConfig *c)
+{
+    for (unsigned i = 0; i < c->numAttrs; i++)
+        if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            return c->numAttrs <= sizeof((struct strict *)0)->attributes / sizeof(*c->attrs);
+    return false;
+}
+
+static __attribute__((noinline)) const CUlaunchConfig *without_overlap(const CUlaunchConfig *c, struct strict *ret)
+{
+    ret->config = *c;
+    ret->config.attrs = ret->attributes;
+    for (unsigned i = 0; i < c->numAttrs; i++) {
+        ret->attributes[i] = c->attrs[i];
+        if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            ret->attributes[i].value.programmaticStreamSerializationAllowed = 0;
+    }
+    return &ret->config;
+}
+
+/* Whether what is directly ahead of the launch that was begun last on the stream may be no kernel that the program has
+ * launched directly ahead of it. */
+static bool is_behind_something_else(CUstream stream)
+{
+    if (__atomic_load_n(&spw_reclaim_pressed, __ATOMIC_RELAXED))
+        return true;
+    spw_lock();
+    const struct spw_stream *s = spw_stream_of_locked(stream);
+    const bool is_given_memory = !s || s->allocated == s->begun;
+    spw_unlock();
+    return is_given_memory;
+}
+
+static inline const CUlaunchConfig *in_order(const CUlaunchConfig *c, CUstream stream, struct strict *room)
+{
+    const bool is_strict = c->numAttrs && may_overlap(c) && !spw_is_capturing(stream) && is_behind_something_else(stream);
+    return is_strict ? without_overlap(c, room) : c;
+}
+
 /* ---- one line per driver call: whether it says what is launched, what that is and in which form, on which stream ---- */
 
 /* clang-format off */
 #define LAUNCH(symbol, name, parameters, args, is_said, what, form, stream, params, extra) \
     CUresult spw_on_##symbol parameters \
     { \
+        struct strict strict; \
+        (void)strict; \
         if (!(is_said)) \
-            return spw_driver.symbol args; \
+            return CUDA_ERROR_INVALID_VALUE; \
         struct spw_stream *plain = begin_plain(what, stream, params, extra); \
         if (plain) \
             return end_plain(plain, spw_driver.symbol args); \
@@ -197,8 +249,8 @@ static inline struct spw_launch as_it_is(struct spw_launch launch)
 #define COOPERATIVE (CUfunction f, SIZES, CUstream t, void **p)
 LAUNCH(cuLaunchKernel, "cuLaunchKernel", KERNEL, (f, GIVEN, t, p, e), true, launch_with(f, GIVEN), as_it_is, t, p, e)
 LAUNCH(cuLaunchKernel_ptsz, "cuLaunchKernel", KERNEL, (f, GIVEN, t, p, e), true, launch_with(f, GIVEN), as_it_is, spw_per_thread(t), p, e)
-LAUNCH(cuLaunchKernelEx, "cuLaunchKernelEx", KERNEL_EX, (c, f, p, e), c, launch_of(c, f), as_it_is, c->hStream, p, e)
-LAUNCH(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", KERNEL_EX, (c, f, p, e), c, launch_of(c, f), as_it_is, spw_per_thread(c->hStream), p, e)
+LAUNCH(cuLaunchKernelEx, "cuLaunchKernelEx", KERNEL_EX, (in_order(c, c->hStream, &strict), f, p, e), c, launch_of(c, f), as_it_is, c->hStream, p, e)
+LAUNCH(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", KERNEL_EX, (in_order(c, spw_per_thread(c->hStream), &strict), f, p, e), c, launch_of(c, f), as_it_is, spw_per_thread(c->hStream), p, e)
 LAUNCH(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", COOPERATIVE, (f, GIVEN, t, p), true, launch_with(f, GIVEN), cooperative, t, p, NULL)
 LAUNCH(cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", COOPERATIVE, (f, GIVEN, t, p), true, launch_with(f, GIVEN), cooperative, spw_per_thread(t), p, NULL)
 /* clang-format on */

@@ -146,6 +146,7 @@ static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *d
     struct spw_device *d = s && s->context != spw_failed_context ? source_locked(s, &pool) : NULL;
     if (d) {
         spw_stream_take_turn_locked(s);
+        s->allocated = s->begun + 1;
         struct spw_mempool_stats *book = spw_mempool_stats_of_locked(pool);
         r = spw_mempool_has_room(book, bytes) ? spw_allocate_unlocking(d, bytes, s, s->context, book, &address) : -ENOMEM;
     }

@@ -31,6 +31,7 @@ struct spw_stream {
     uint32_t waiters;        /* threads that wait for one of its marks: its events have to stay */
     bool per_thread;         /* only its own thread can record an event on it; `owner` is the thread */
     uint64_t begun;          /* operations numbered so far */
+    uint64_t allocated;      /* the number that follows where the program has allocated last, in its order; 0: nowhere */
     uint64_t beginning;      /* the number of the one that is being begun, which the driver does not have yet; 0: none */
     uint64_t done;           /* all up to this number are known to be complete */
     atomic_uint in_call;     /* operations that are numbered but possibly not yet handed to the driver */

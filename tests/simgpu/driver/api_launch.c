@@ -1,6 +1,7 @@
 /* api_launch.c - launches of kernels and of host functions. */
 #include "driver.h"
 #include "launch.h"
+#include "order.h"
 #include "sim.h"
 
 static CUresult launch(const char *name, CUfunction function, const struct launch *l, CUstream stream)
@@ -15,6 +16,8 @@ static CUresult launch(const char *name, CUfunction function, const struct launc
         r = launch_make(s->context, function, l, &op);
     if (r == CUDA_SUCCESS) {
         sim_spend(settings.profile.launch_ns);
+        if (l->overlaps && !s->capture && s->tail)
+            order_overlap(op, s->tail);
         r = stream_run(s, op);
     }
     return driver_leave(&call, r);
@@ -24,11 +27,21 @@ SIMGPU_EXPORT CUresult cuLaunchKernel(CUfunction f, unsigned int gx, unsigned in
                                       unsigned int by, unsigned int bz, unsigned int shared, CUstream stream, void **params,
                                       void **extra)
 {
-    struct launch l = {{gx, gy, gz}, {bx, by, bz}, shared, params, extra};
+    struct launch l = {{gx, gy, gz}, {bx, by, bz}, shared, params, extra, false};
     return launch("cuLaunchKernel", f, &l, stream);
 }
 
-/* The attributes ask for scheduling that makes no difference to a device that runs one kernel at a time. */
+static bool asks_to_overlap(const CUlaunchConfig *c)
+{
+    bool asks = false;
+    for (unsigned i = 0; i < c->numAttrs; i++)
+        if (c->attrs[i].id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            asks = c->attrs[i].value.programmaticStreamSerializationAllowed;
+    return asks;
+}
+
+/* The attributes ask for scheduling that makes no difference to a device that runs one kernel at a time; but beside which
+ * kernel one may run is looked at. */
 SIMGPU_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, void **params, void **extra)
 {
     if (!c)
@@ -37,7 +50,8 @@ SIMGPU_EXPORT CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f, v
                        {c->blockDimX, c->blockDimY, c->blockDimZ},
                        c->sharedMemBytes,
                        params,
-                       extra};
+                       extra,
+                       asks_to_overlap(c)};
     return launch("cuLaunchKernelEx", f, &l, c->hStream);
 }
 
@@ -45,7 +59,7 @@ SIMGPU_EXPORT CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned int gx, 
                                                  unsigned int bx, unsigned int by, unsigned int bz, unsigned int shared,
                                                  CUstream stream, void **params)
 {
-    struct launch l = {{gx, gy, gz}, {bx, by, bz}, shared, params, NULL};
+    struct launch l = {{gx, gy, gz}, {bx, by, bz}, shared, params, NULL, false};
     return launch("cuLaunchCooperativeKernel", f, &l, stream);
 }
 

@@ -8,6 +8,7 @@ struct launch {
     unsigned grid[3], block[3], shared_bytes;
     void **params; /* one pointer for each parameter, or NULL with `extra` */
     void **extra;
+    bool overlaps; /* may begin before the kernel ahead of it in the stream has ended (programmatic dependent launch) */
 };
 
 /* Copies the parameters; finds out cost and ranges. */

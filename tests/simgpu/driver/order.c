@@ -9,6 +9,7 @@
 #include "memory.h"
 #include "span.h"
 #include "stats.h"
+#include "twins.h"
 
 enum touch_kind {
     TOUCH_MOVE,
@@ -121,6 +122,18 @@ static void verdict(struct context *context)
     stats.ordering_errors++;
     if (settings.order == ORDER_STRICT && !context->error)
         context->error = CUDA_ERROR_LAUNCH_FAILED;
+}
+
+void order_overlap(const struct op *op, const struct op *ahead)
+{
+    if (ahead->kind != OP_KERNEL)
+        return;
+    stats.overlapping_launches++;
+    if (!twin_is(ahead->u.run.kernel))
+        return;
+    fprintf(stderr, "simgpu: ordering error: %s may begin before %s has ended, which the program knows nothing of\n",
+            op->name, ahead->u.run.kernel->name);
+    verdict(op->context);
 }
 
 static bool conflict(const struct past *a, const struct past *b)

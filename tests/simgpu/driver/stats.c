@@ -73,6 +73,7 @@ static void write_all(FILE *f)
     } plain[] = {{"peak_mapped_bytes", stats.mapped_peak},
                  {"launches", stats.launches},
                  {"library_launches", stats.library_launches},
+                 {"overlapping_launches", stats.overlapping_launches},
                  {"allocations", stats.allocations},
                  {"frees", stats.frees},
                  {"sets", stats.sets},

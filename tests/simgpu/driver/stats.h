@@ -6,7 +6,7 @@
 enum copy_direction { COPY_H2D, COPY_D2H, COPY_D2D, COPY_H2H, COPY_DIRECTIONS };
 
 struct stats {
-    uint64_t launches, library_launches, allocations, frees, sets;
+    uint64_t launches, library_launches, overlapping_launches, allocations, frees, sets;
     struct {
         uint64_t count, bytes;
     } copies[COPY_DIRECTIONS];
