@@ -260,6 +260,7 @@ void spw_twins_context_gone(CUcontext context)
 
 static void add_variable(struct source *s, const char *name, CUdeviceptr address, size_t bytes, CUcontext context)
 {
+    spw_outside_lies_at(address, bytes); /* a kernel that finds the address somewhere may write there */
     if (spw_module_variables_add(&s->variables, name, context, address, bytes) < 0) {
         s->refused = "there was no memory for the names of its variables";
         return;
@@ -459,8 +460,12 @@ static struct twin *twin_in(struct source *s, CUcontext context)
     spw_twin_counts.image_bytes += spw_image_bytes(s->image);
     const char *why = spw_variables_find(&s->globals, spw_image_is_library(s->image), (void *)(uintptr_t)s->owner,
                                          twin->handle, &twin->variables);
+    if (!why && twin->variables && s->globals.calls_pointers)
+        why = "its kernels call functions by addresses, which its variables or parameters may hold";
     if (why)
         refuse_state(s, why);
+    for (uint32_t i = 0; twin->variables && i < twin->variables->count; i++)
+        spw_outside_lies_at(twin->variables->pieces[i].original, twin->variables->pieces[i].bytes);
     return twin;
 }
 

@@ -149,6 +149,23 @@ static const char *follow_calls(struct graph *g, const Elf64_Shdr *section)
     return why;
 }
 
+bool spw_callgraph_has_pointers(const struct spw_cubin *cubin)
+{
+    Elf64_Shdr section;
+    for (uint64_t i = 0; i < cubin->sections && spw_cubin_section(cubin, i, &section); i++) {
+        uint32_t pair[2], part = 0;
+        for (uint64_t at = 0; section.sh_type == TYPE_CALLGRAPH && at < section.sh_size; at += sizeof(pair)) {
+            if (section.sh_size - at < sizeof(pair) || !spw_cubin_read(cubin, section.sh_offset + at, pair, sizeof(pair)))
+                return true;
+            if (pair[1] >= PART_TAKES)
+                part = pair[1];
+            else if (part != PART_CALLS)
+                return true;
+        }
+    }
+    return false;
+}
+
 static const char *follow_externs(struct graph *g, const Elf64_Shdr *section, uint64_t offset, uint16_t bytes)
 {
     const uint64_t owner = owner_of(g, section);

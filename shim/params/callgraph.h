@@ -12,6 +12,10 @@
 #define SPILLWAY_SHIM_CALLGRAPH_H
 #include "cubin.h"
 
+/* Some function of it calls others through a pointer, or leaves the address of one where others find it. Of code that was
+ * not linked with other code nothing is said, and there a pointer is the number of a function, the same in each load. */
+bool spw_callgraph_has_pointers(const struct spw_cubin *cubin);
+
 /* For a cubin that refers to a function that prints: adds the kernels to what is listed. NULL, or why not, as of
  * spw_globals_list(). */
 const char *spw_callgraph_list_printing(struct spw_globals *globals, const struct spw_cubin *cubin);

@@ -147,5 +147,6 @@ const char *spw_globals_of_cubin(struct spw_globals *g, struct spw_image_part al
     const char *why = list_symbols(g, &f, &table, &prints);
     if (!why)
         why = find_nameless(&f, &table);
+    g->calls_pointers |= spw_callgraph_has_pointers(&f);
     return why || !prints ? why : spw_callgraph_list_printing(g, &f);
 }

@@ -24,6 +24,7 @@ struct spw_globals {
     uint32_t count, room;
     uint64_t *printing; /* hashes of the names of kernels that may print, in order */
     uint32_t printing_count, printing_room;
+    bool calls_pointers; /* some function calls others by addresses, which may lie in variables */
 };
 
 void spw_globals_finish(struct spw_globals *globals);

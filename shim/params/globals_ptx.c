@@ -204,6 +204,8 @@ const char *spw_globals_of_ptx(struct spw_globals *g, struct spw_image_part text
         const bool is_variable = is(w, ".global"), is_constant = is(w, ".const");
         if ((is_variable || is_constant) && !is(before, ".ptr"))
             why = list_declaration(g, &r, is_constant);
+        else if (is_call(w))
+            g->calls_pointers |= is_through_pointer(r);
         else if (is(w, ".func")) {
             w = next_function(&r);
             prints |= spw_globals_is_print(w.text, w.length);

@@ -11,10 +11,7 @@ enum { PIECE = 64, ROUNDS = 600 };
 /* All bytes of the fake's memory that are filled at once are alike, so that is what an address has to look like. */
 #define OUTSIDE UINT64_C(0x4242424242424242)
 
-static struct {
-    struct spw_variables v;
-    struct spw_variable_piece pieces[2];
-} described;
+static struct spw_variables *described; /* of up to two pieces */
 static CUdeviceptr original, twin;
 
 static int start(void **state)
@@ -29,10 +26,12 @@ static int start(void **state)
     assert_int_equal(spw_stash_ready_unlocking(device), 0);
     spw_unlock();
     spw_mutex_unlock(&device->slow);
-    described.v = (struct spw_variables){.count = 2, .bytes = 4 * PIECE, .may_hold_addresses = true};
-    described.v.pieces[0] = (struct spw_variable_piece){original, twin, PIECE, 0};
-    described.v.pieces[1] =
-        (struct spw_variable_piece){original + 2 * PIECE + 8, twin + 2 * PIECE + 8, PIECE, 2 * PIECE + 8};
+    free(described);
+    described = malloc(sizeof(*described) + 2 * sizeof(*described->pieces));
+    assert_non_null(described);
+    *described = (struct spw_variables){.count = 2, .bytes = 4 * PIECE, .may_hold_addresses = true};
+    described->pieces[0] = (struct spw_variable_piece){original, twin, PIECE, 0};
+    described->pieces[1] = (struct spw_variable_piece){original + 2 * PIECE + 8, twin + 2 * PIECE + 8, PIECE, 2 * PIECE + 8};
     assert_int_equal(fill_on(s, original, BYTES, 0x41), 0);
     fake_run_all();
     return 0;
@@ -42,7 +41,7 @@ static int save(struct spw_saved_variables *saved)
 {
     spw_lock();
     *saved = (struct spw_saved_variables){0};
-    const int r = spw_variables_save_locked(&described.v, device, spw_stream_of_locked(s), saved);
+    const int r = spw_variables_save_locked(described, device, spw_stream_of_locked(s), saved);
     spw_unlock();
     return r;
 }
@@ -96,18 +95,18 @@ static void what_is_no_variable_is_not_searched(void **state)
 {
     struct spw_saved_variables saved;
     spw_outside_lies_at(OUTSIDE, 16);
-    const struct spw_variable_piece first = described.v.pieces[0];
+    const struct spw_variable_piece first = described->pieces[0];
     fake_fill(s, original, BYTES, 0x42);
-    described.v.count = 1;
-    described.v.pieces[0].bytes = described.v.bytes;
+    described->count = 1;
+    described->pieces[0].bytes = described->bytes;
     for (unsigned i = 0; i < ROUNDS; i++) {
         assert_int_equal(save(&saved), 0);
         fake_run_all();
         assert_int_equal(settle(&saved), SPW_SAVED_ADDRESSES);
         give(&saved);
     }
-    described.v.count = 2;
-    described.v.pieces[0] = first;
+    described->count = 2;
+    described->pieces[0] = first;
     fake_fill(s, original, PIECE, 0x41);
     fake_fill(s, original + 2 * PIECE + 8, PIECE, 0x41);
     for (unsigned i = 0; i < ROUNDS; i++) { /* the same units come again */
@@ -121,7 +120,7 @@ static void what_is_no_variable_is_not_searched(void **state)
 static void variables_without_room_for_an_address_cost_nothing_more(void **state)
 {
     struct spw_saved_variables saved;
-    described.v.may_hold_addresses = false;
+    described->may_hold_addresses = false;
     const unsigned before = fake_calls();
     assert_int_equal(save(&saved), 0);
     assert_int_equal(fake_calls() - before, 2);

@@ -1,6 +1,7 @@
 /* test-twins.c - what runs again runs in another instance of its module, which is as the program's one where it has to be;
  * where there can be none, nothing runs again. */
 #include "modules.h"
+#include "outside.h"
 
 /* ---- the driver: whatever is loaded has a handle, a function or kernel `f` and a variable `v` ---- */
 static const char allocating[] = ".version 8.0\n.extern .func (.param .b64 to) malloc (.param .b64 bytes);";
@@ -235,6 +236,32 @@ static void a_module_whose_state_cannot_be_listed_is_loaded_once(void **state)
     assert_refused_for_its_state(function_in_module_of(unknown), 2);
 }
 
+/* Some of them may lie in variables: in the twin they would lead to the program's own module. */
+static void a_module_with_variables_that_calls_through_pointers_is_refused(void **state)
+{
+    static const char calls[] = ".version 8.0\n.entry f() { to: .callprototype _; call %rd1, to; ret; }",
+                      both[] = ".version 8.0\n.global .align 4 .u32 v;\n.entry f() { to: .callprototype _; call %rd1, to; }";
+    assert_int_equal(make(function_in_module_of(calls)), 0);
+    assert_refused_for_its_state(function_in_module_of(both), 4);
+}
+
+/* Where the program is told of a variable's address, or one is saved, an address of it is looked for from then on. */
+static void variables_are_memory_outside(void **state)
+{
+    CUdeviceptr low, bytes;
+    CUmodule module = program_loads(SPW_IMAGE_MODULE_DATA);
+    spw_outside_reset();
+    assert_false(spw_outside_extent(&low, &bytes));
+    spw_twins_variable(module, "v", address_of(module), LENGTH);
+    assert_true(spw_outside_extent(&low, &bytes));
+    assert_int_equal(low, address_of(module));
+    assert_int_equal(bytes, LENGTH);
+    spw_outside_reset();
+    assert_int_equal(make(function_in_module_of(with_variable)), 0);
+    assert_true(spw_outside_extent(&low, &bytes));
+    assert_int_equal(bytes, LENGTH);
+}
+
 /* Both kernels are called f; what else their modules hold is nothing to them. */
 static void only_kernels_that_may_print_are_refused_for_it(void **state)
 {
@@ -311,6 +338,8 @@ int main(void)
         TEST(where_somebody_else_may_write_there_is_no_twin),
         TEST(variables_that_the_image_lists_are_found_in_both),
         TEST(a_module_whose_state_cannot_be_listed_is_loaded_once),
+        TEST(a_module_with_variables_that_calls_through_pointers_is_refused),
+        TEST(variables_are_memory_outside),
         TEST(only_kernels_that_may_print_are_refused_for_it),
         TEST(a_module_whose_variables_cannot_be_saved_has_no_twin),
         TEST(a_module_whose_variables_hold_addresses_of_tensors_is_refused),

@@ -235,6 +235,32 @@ static void whoever_calls_through_a_pointer_may_print(void **state)
     ASSERT_PRINTING("f g says");
 }
 
+static bool calls_pointers(void)
+{
+    struct spw_globals g;
+    assert_null(spw_globals_list(&cubin, sizeof(cubin), NULL, &g));
+    const bool calls = g.calls_pointers;
+    spw_globals_finish(&g);
+    return calls;
+}
+
+/* Whether it prints or not. */
+static void that_functions_are_called_through_pointers_is_told(void **state)
+{
+    (void)state;
+    for (unsigned part = 0; part < 4; part++) {
+        (void)make_cubin(NULL);
+        add_pair(0, PART(0));
+        add_pair(SAYS, VPRINTF);
+        for (unsigned i = 1; i < 4; i++) {
+            add_pair(0, PART(i));
+            if (i == part)
+                add_pair(F, SAYS);
+        }
+        assert_int_equal(calls_pointers(), part != 0);
+    }
+}
+
 /* None of the other attributes and formats is taken for it. */
 static void functions_of_others_that_a_kernel_may_come_to_call_count(void **state)
 {
@@ -427,6 +453,7 @@ int main(void)
         TEST(a_kernel_that_calls_it_prints_and_others_do_not),
         TEST(a_function_in_another_section_prints_for_its_callers),
         TEST(whoever_calls_through_a_pointer_may_print),
+        TEST(that_functions_are_called_through_pointers_is_told),
         TEST(functions_of_others_that_a_kernel_may_come_to_call_count),
         TEST(relocations_count_for_the_code_that_they_belong_to),
         TEST(an_address_that_is_there_for_all_says_nothing),

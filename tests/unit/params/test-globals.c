@@ -207,6 +207,26 @@ static void ptx_lists_what_it_declares(void **state)
     assert_string_equal(listed_text(".version 9.0\n.target sm_80"), "");
 }
 
+static bool calls_pointers(const char *text)
+{
+    struct spw_globals g;
+    assert_null(spw_globals_list(text, strlen(text), NULL, &g));
+    const bool calls = g.calls_pointers;
+    spw_globals_finish(&g);
+    return calls;
+}
+
+static void ptx_tells_that_functions_are_called_through_pointers(void **state)
+{
+    (void)state;
+    assert_false(calls_pointers(
+        ".version 9.0\n.func (.param .b32 r) f(.param .b32 x) { ret; }\n"
+        ".entry k() { .param .b32 a, r; call.uni (r), f, (a); call f, (a); // call (r), %p, (a), to;\n ret; }"));
+    assert_true(calls_pointers(".version 9.0\n.entry k() { .param .b32 a, r;\n"
+                               "to : .callprototype (.param .b32 _) _ (.param .b32 _);\n call (r), %rd1, (a), to; ret; }"));
+    assert_true(calls_pointers(".version 9.0\n.entry k() { of: .calltargets f, g; call.uni %rd1, of; ret; }"));
+}
+
 /* Literals, tables of CUDA's libraries, objects of its C++ libraries; and names that are hardly others. */
 static void what_no_kernel_writes_is_a_constant(void **state)
 {
@@ -419,6 +439,7 @@ int main(void)
         TEST(first_values_that_are_there_twice_need_names_once),
         TEST(a_cubin_that_may_hide_variables_is_refused),
         TEST(ptx_lists_what_it_declares),
+        TEST(ptx_tells_that_functions_are_called_through_pointers),
         TEST(what_no_kernel_writes_is_a_constant),
         TEST(ptx_that_may_hide_variables_is_refused),
         TEST(a_fat_binary_lists_what_its_parts_do),

@@ -11,6 +11,21 @@ __global__ void store_kernel(const uint32_t *clock, uint32_t *tally, uint32_t al
 }
 SIMGPU_FOOTPRINT(store_kernel, (const uint32_t *clock, uint32_t *tally, uint32_t always), 1.0, R(clock, 2))
 
+/* Of the module itself. */
+__device__ uint32_t own_tally;
+
+__global__ void store_own_kernel()
+{
+    tallied = &own_tally;
+}
+SIMGPU_FOOTPRINT(store_own_kernel, (), 1.0)
+
+__global__ void tell_own_kernel(uint32_t *tally)
+{
+    tally[0] = tally[0] * 5u + own_tally;
+}
+SIMGPU_FOOTPRINT(tell_own_kernel, (uint32_t * tally), 1.0, RW(tally, 1))
+
 __global__ void tally_kernel(const uint32_t *x, uint32_t *y, size_t n)
 {
     SPAN (i, n) {
@@ -36,7 +51,7 @@ SIMGPU_FOOTPRINT(constant_tally_kernel, (const uint32_t *x, uint32_t *y, size_t 
 class stored : public layer
 {
   public:
-    enum variants { EACH_STEP, LATE, CONSTANT_CHANGED, HOST_EACH, HOST_LATE, SYMBOL_HOST, CONSTANT_HOST };
+    enum variants { EACH_STEP, LATE, OWN, CONSTANT_CHANGED, HOST_EACH, HOST_LATE, SYMBOL_HOST, CONSTANT_HOST };
     stored(training &t, size_t count, int variant) : count(count), variant(variant), tally(t.persistent(64, 45))
     {
         CHECK(cudaMallocHost((void **)&source, sizeof(*source)));
@@ -61,6 +76,8 @@ class stored : public layer
             store_by_host();
         else if (variant == CONSTANT_CHANGED)
             store_what_changes();
+        else if (variant == OWN)
+            LAUNCH_BLOCKS(store_own_kernel, 1);
         else
             LAUNCH_BLOCKS(store_kernel, 1, t.clock.data(), host ? host : tally.data(),
                           variant != LATE && variant != HOST_LATE);
@@ -75,6 +92,8 @@ class stored : public layer
     /* What the host has of it is told with the tensor. */
     void between(training &) override
     {
+        if (variant == OWN)
+            LAUNCH_BLOCKS(tell_own_kernel, 1, tally.data());
         if (host)
             CHECK(cudaMemcpyAsync(tally.data(), host, tally.bytes(), cudaMemcpyHostToDevice, stream_of(COMPUTE)));
     }
@@ -166,5 +185,6 @@ const std::vector<struct kind> stored_kinds = {
     {"constant-host", create_variant<stored, stored::CONSTANT_HOST>, "the same in a __constant__ one"},
     {"constant-changed", create_variant<stored, stored::CONSTANT_CHANGED>,
      "a tensor's in a __constant__ one, from memory that changes before it is copied"},
+    {"stored-own", create_variant<stored, stored::OWN>, "another variable's, of the same module"},
     {"numbers", create<of_numbers>, "variables with room for an address hold numbers, and change in each step"},
 };
