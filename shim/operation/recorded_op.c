@@ -147,6 +147,12 @@ static bool may_follow_addresses(const struct spw_op *op)
     return may;
 }
 
+/* What a kernel reads or writes through one, none of its parameters tells. */
+static bool there_are_textures_or_surfaces(void)
+{
+    return spw_calls_count(SPW_CALL_cuTexObjectCreate) || spw_calls_count(SPW_CALL_cuSurfObjectCreate);
+}
+
 enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op)
 {
     if (!op->submission)
@@ -159,7 +165,7 @@ enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op)
         return SPW_REPLAY_POINTER_TABLE;
     if (may_lead_outside(op))
         return SPW_REPLAY_OUTSIDE_MEMORY;
-    if (spw_calls_count(SPW_CALL_cuTexObjectCreate)) /* what a kernel reads through one, none of its parameters tells */
+    if (there_are_textures_or_surfaces())
         return SPW_REPLAY_HIDDEN_STATE;
     if (op->count > TOUCHES)
         return SPW_REPLAY_TOO_LARGE;
