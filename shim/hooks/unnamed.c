@@ -7,8 +7,7 @@
 
 bool spw_unnamed_begin(struct spw_op *op, const char *name, struct spw_signature signature, CUstream stream)
 {
-    *op = (struct spw_op){
-        .handle = stream, .follows_no_tables = true, .is_unnamed = true, .name = name, .signature = signature};
+    *op = (struct spw_op){.handle = stream, .follows_no_tables = true, .name = name, .signature = signature};
     if (spw_is_capturing(stream) || spw_op_begin(op) < 0)
         return false;
     spw_duration_before(op->timed);

@@ -1,7 +1,6 @@
 /* unnamed.h - operations of the program that touch pinned memory and do not list it: graphs, and stream memory operations.
  *
- * That they run is noted, so that memory which is freed is not used again before their end, and so that they come after
- * whoever looks for addresses in what is pinned. */
+ * That they run is noted, so that memory which is freed is not used again before their end. */
 #ifndef SPILLWAY_SHIM_UNNAMED_H
 #define SPILLWAY_SHIM_UNNAMED_H
 #include "op.h"

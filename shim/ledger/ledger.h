@@ -51,7 +51,7 @@ enum {
     SPW_OWED = 256,    /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
     SPW_AWAITED =
         2048, /* what was copied to it from the host may be addresses, and was not read yet: settled first (seek.h) */
-    SPW_LOOKED = 4096, /* a look for addresses may still read it (seek.h), so whoever writes comes after that */
+    SPW_LOOKED = 4096, /* a look for addresses there has no answer yet (seek.h) */
     SPW_ABSENT = SPW_EMPTY | SPW_EVICTED | SPW_DROPPED
 };
 

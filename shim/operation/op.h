@@ -20,7 +20,6 @@ struct spw_op {
     const struct spw_scan_doubted *doubted; /* hits that it is not known by (scan.h); NULL: none. Only until begin returns */
     bool follows_no_tables;                 /* it moves bytes and reads none of them as addresses */
     bool everything;                        /* it could not be found out what it touches */
-    bool is_unnamed;                        /* it touches what is pinned, and does not list it */
     CUfunction function;                    /* for messages: the kernel, or NULL */
     const char *name;                       /* for messages: the driver call */
     struct spw_signature signature;         /* what it is, for recognising it */

@@ -37,8 +37,6 @@ static bool begin_quickly(struct spw_op *op)
     struct spw_fast_path q;
     if (op->count > QUICK_HITS || op->everything || spw_op_follows_tables(op))
         return false;
-    if (op->is_unnamed && spw_seek_pending())
-        return false;
     if (spw_versions_kept && spw_versions_endangers(op))
         return false;
     spw_fast_path_begin(&q, op->stream);
@@ -125,17 +123,11 @@ static bool may_tear(const struct spw_touched_object *t)
     return t->writes || (t->may_write && !spw_version_is_made(&spw_block_of(t->object)->content));
 }
 
-/* The stream waits for copies into what the operation touches, and out of what it may change, and for who looks there. Small
- * allocations hold what they are owed. What an operation does not list is pinned: it is never copied, but it is looked at.
- */
+/* The stream waits for copies into what the operation touches, and out of what it may change. Small allocations hold what
+ * they are owed. */
 static int order_after_copies(const struct spw_op *op, struct spw_working_set *set)
 {
     struct spw_stream *s = op->stream;
-    if (op->is_unnamed) {
-        int r = spw_seek_order_locked(s);
-        if (r < 0)
-            return r;
-    }
     for (unsigned i = 0; i < set->count; i++) {
         struct spw_object *o = set->list[i].object;
         int r = 0;
@@ -143,8 +135,6 @@ static int order_after_copies(const struct spw_op *op, struct spw_working_set *s
             r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, may_tear(&set->list[i]));
         else if (o->attention & SPW_OWED)
             r = spw_owed_settle_locked(&spw_devices[o->device], (struct spw_slab *)o, s);
-        if (r == 0 && o->attention & SPW_LOOKED && (set->list[i].writes || set->list[i].may_write))
-            r = spw_seek_order_locked(s);
         if (r < 0)
             return r;
     }

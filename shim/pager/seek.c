@@ -50,9 +50,8 @@ static struct range ranges[2 * RANGES]; /* range n at n modulo RANGES, behind it
 static struct look looks[LOOKS];        /* look n at n modulo LOOKS */
 static uint64_t range_first, range_end;
 static _Atomic uint64_t look_first, look_end, /* these are read without the lock too */
-    missed, made_good;          /* times that something could not be looked at; so many of them before the last sweep */
-static struct spw_uses looking; /* the last look on each stream, while there may be one that is not done */
-static bool settling;           /* a thread is drawing conclusions; it may have let go of the lock */
+    missed, made_good; /* times that something could not be looked at; so many of them before the last sweep */
+static bool settling;  /* a thread is drawing conclusions; it may have let go of the lock */
 
 static unsigned index_of(const struct look *l, uint64_t n)
 {
@@ -93,7 +92,6 @@ static void acquit_all(void)
             b->suspected = false;
             spw_object_at_locked(b->address)->attention &= ~(uint32_t)(SPW_AWAITED | SPW_LOOKED); /* or the slab's */
         }
-    looking = (struct spw_uses){0};
 }
 
 static bool is_in(const struct look *l, CUdeviceptr address)
@@ -104,28 +102,20 @@ static bool is_in(const struct look *l, CUdeviceptr address)
     return false;
 }
 
-/* The program has ordered its streams by operations of its own: whoever writes there next knows nothing of the look. */
+/* It stays where it is until then. */
 static void note_look(struct spw_object *o, struct spw_stream *s)
 {
     spw_uses_add_locked(&o->uses, s, s->begun);
-    spw_uses_add_locked(&looking, s, s->begun);
     o->attention |= SPW_LOOKED;
 }
 
-int spw_seek_order_locked(struct spw_stream *s)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return spw_uses_order_locked(&looking, s);
-}
-
-/* Looks through one allocation, behind operation l->uses of the stream and behind what other streams do there. False: there
- * is no room, or another thread is about to give one of them something to do there. */
+/* Looks through one allocation, behind operation l->uses of the stream. False: there is no room. */
 static bool look_through(struct look *l, struct spw_stream *s, CUstream handle, CUdeviceptr address)
 {
     struct spw_allocation a;
     if (!spw_content_at_locked(address, &a) || a.size_bytes < sizeof(CUdeviceptr) || is_in(l, a.address))
         return true;
-    if (l->end - range_first == RANGES || spw_uses_order_locked(&spw_object_at_locked(address)->uses, s) < 0)
+    if (l->end - range_first == RANGES)
         return false;
     const unsigned index = index_of(l, l->end++);
     ranges[index] = (struct range){a.address, a.size_bytes, a.serial};
@@ -549,7 +539,6 @@ void spw_seek_reset(void)
     range_first = range_end = 0;
     look_first = look_end = 0;
     missed = made_good = 0;
-    looking = (struct spw_uses){0};
     settling = spw_seek_allowed = false;
     spw_seeking = false;
     spw_sought = (struct spw_sought){0};

@@ -10,6 +10,10 @@
  * trusted. The same goes for uploads, by their size. Every 4096 operations the function or size whose turn it is is looked
  * at again, once.
  *
+ * A look comes behind the launch that it is for, and orders nothing else: streams whose order the program leaves open, or
+ * makes by values in memory, may each be waiting for what the other does next. Whoever writes meanwhile is looked at as
+ * well, so that the word of before and the word of after are all the same.
+ *
  * The answer of a look comes when the stream has come so far. Meanwhile the addresses that the launch may have stored are
  * those of what it was given and of what that led to: all of it is *suspected*, and does not leave. When nothing else is
  * left that could, and when an upload's destination is used, the answers are waited for. Where there is an address, memory
@@ -43,9 +47,6 @@ int spw_seek_open_unlocking(void);
 /* Some look has no answer yet, or there was no room for one: what is suspected stays. The engine lock is held, or what is
  * asked about is what the calling thread has submitted itself. */
 bool spw_seek_pending(void);
-
-/* What is submitted to the stream next comes after all looks. 0 or a failure of the driver. */
-int spw_seek_order_locked(struct spw_stream *s);
 
 /* Draws the conclusions from the answers that are there; with `wait`, waits for all of them. Lets go of the engine lock
  * meanwhile. 0, or a failure of the driver. */

@@ -381,7 +381,7 @@ static int observe(struct spw_probe *t, const struct spw_op *op, struct spw_exam
 
 bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
 {
-    if (t->now || !op->kind)
+    if (t->now || !op->kind || spw_recorded_op_order_unseen) /* looks would order streams as well */
         return false;
     poll_kind(t, op->kind);
     struct spw_exam *e = free_exam(t);

@@ -14,8 +14,10 @@
 enum touch_kind {
     TOUCH_MOVE,
     TOUCH_DECLARED,
-    TOUCH_GUESSED
-}; /* copies and sets; kernels with and without declared ranges */
+    TOUCH_GUESSED,
+    TOUCH_LOOK /* for addresses: it reads words that may be written meanwhile, one or the other of which is all the same to
+                  it */
+};             /* copies and sets; kernels with and without declared ranges */
 
 struct past { /* the newest operation of its timeline, kind and block on these bytes; newer ones stand for older ones */
     uint64_t position, serial;
@@ -41,6 +43,8 @@ static enum touch_kind kind_of(const struct op *op)
 {
     if (op->kind != OP_KERNEL)
         return TOUCH_MOVE;
+    if (twin_looks(op->u.run.kernel))
+        return TOUCH_LOOK;
     return op->declared ? TOUCH_DECLARED : TOUCH_GUESSED;
 }
 
@@ -138,7 +142,7 @@ void order_overlap(const struct op *op, const struct op *ahead)
 
 static bool conflict(const struct past *a, const struct past *b)
 {
-    if (!a->writes && !b->writes)
+    if ((!a->writes && !b->writes) || a->kind == TOUCH_LOOK || b->kind == TOUCH_LOOK)
         return false;
     return a->kind == TOUCH_MOVE || b->kind == TOUCH_MOVE || (a->kind == TOUCH_DECLARED && b->kind == TOUCH_DECLARED);
 }

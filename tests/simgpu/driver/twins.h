@@ -10,4 +10,5 @@ const struct simgpu_kernel *twin_find(const char *name, size_t length);
 
 /* True for such a one: spillway brings them, no program that it runs does. */
 bool twin_is(const struct simgpu_kernel *kernel);
+bool twin_looks(const struct simgpu_kernel *kernel); /* spillway_seek */
 #endif
