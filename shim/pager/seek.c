@@ -16,6 +16,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "recorded_op.h"
 #include "seek_device.h"
 #include "seek_kinds.h"
 #include "slab.h"
@@ -330,7 +331,8 @@ static int conclude_range_unlocking(unsigned index, bool wait, struct spw_pointe
 }
 
 /* Addresses that were known may have been stored once more, the same as before: whoever may have done so is not trusted for
- * it. Where a copy has told of them, they are read. */
+ * it. Where a copy has told of them, they are read. Nor is anybody trusted where streams wait for values in memory: a kernel
+ * that writes such a value lets others go on, and overwrite what it has stored, before it is looked behind. */
 static void judge(const struct look *l)
 {
     struct spw_seek_kind *k = l->key ? spw_seek_kind_of(l->key) : NULL;
@@ -341,7 +343,7 @@ static void judge(const struct look *l)
         spw_debug("addresses are stored by a launch or copy of kind %llx", (unsigned long long)l->key);
         return;
     }
-    if (k->looks[l->tainted] < SPW_SEEK_ENOUGH && !l->found.is_stored)
+    if (k->looks[l->tainted] < SPW_SEEK_ENOUGH && !l->found.is_stored && !spw_recorded_op_order_unseen)
         k->looks[l->tainted]++;
     if (!(l->key & 1) && spw_seek_is_trusted(k, false))
         spw_layout_unwatch((CUfunction)(uintptr_t)l->key);
