@@ -1,4 +1,5 @@
 /* test-ptx.c - PTX text is a device program where each kernel in it has a twin, with the same parameters. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -174,12 +175,85 @@ static void a_twin_says_exactly_what_it_touches(void **state)
     assert_true(child_stat("ordering_errors") == 0);
 }
 
+/* The kernel that looks for addresses reads the word of before or of after. */
+static void write_what_is_looked_at(void)
+{
+    static const char text[] =
+        HEAD ".visible .entry spillway_seek(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, "
+             ".param .u64 e, .param .u64 f) { ret; }";
+    CUmodule m;
+    CUfunction f;
+    device_start();
+    OK(cuModuleLoadData(&m, text));
+    OK(cuModuleGetFunction(&f, m, "spillway_seek"));
+    CUdeviceptr p = new_mapping(2 * GRANULE, NULL), answer = p + GRANULE;
+    uint64_t bytes = 1024, low = 1, extent = 1, shift = 14;
+    void *params[] = {&p, &bytes, &low, &extent, &shift, &answer};
+    OK(cuLaunchKernel(f, 1, 1, 1, 256, 1, 1, 0, new_stream(), params, NULL));
+    OK(cuMemsetD8Async(p, 1, 1, new_stream()));
+    OK(cuCtxSynchronize());
+}
+
+static void a_look_is_no_error_beside_a_write(void **state)
+{
+    assert_true(in_child(write_what_is_looked_at, "SIMGPU_ORDER", "report", NULL));
+    assert_true(child_stat("ordering_errors") == 0);
+}
+
+/* As programmatic dependent launch allows, where `behind_its_own` is of the program as well. */
+static void overlap(bool behind_its_own)
+{
+    CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                   .value.programmaticStreamSerializationAllowed = 1};
+    device_start();
+    CUfunction f = get_hash();
+    CUdeviceptr p = new_mapping(2 * GRANULE, NULL), numbers = p;
+    CUstream s = new_stream();
+    int count = 4;
+    float value = 1;
+    void *params[] = {&numbers, &count, &value};
+    CUlaunchConfig config = {.gridDimX = 1, .gridDimY = 1, .gridDimZ = 1, .blockDimX = 32, .blockDimY = 1, .blockDimZ = 1};
+    config.hStream = s;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+    if (behind_its_own)
+        OK(launch_add(add, p, 4, 1, s));
+    else
+        OK(launch(f, p, 1000, p + GRANULE, s));
+    OK(cuLaunchKernelEx(&config, add, params, NULL));
+    OK(cuMemsetD8Async(p + GRANULE, 0, 1, s));
+    OK(cuLaunchKernelEx(&config, add, params, NULL)); /* behind no kernel */
+    OK(cuCtxSynchronize());
+}
+
+static void overlap_with_its_own(void)
+{
+    overlap(true);
+}
+
+static void overlap_with_the_library(void)
+{
+    overlap(false);
+}
+
+static void a_launch_overlaps_with_the_program_s_kernels_alone(void **state)
+{
+    assert_true(in_child(overlap_with_its_own, "SIMGPU_ORDER", "report", NULL));
+    assert_true(child_stat("overlapping_launches") == 1);
+    assert_true(child_stat("ordering_errors") == 0);
+    assert_true(in_child(overlap_with_the_library, "SIMGPU_ORDER", "report", NULL));
+    assert_true(child_stat("overlapping_launches") == 1);
+    assert_true(child_stat("ordering_errors") == 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(text_is_taken_whose_kernels_have_twins),
         cmocka_unit_test(text_is_refused_whose_kernels_have_none),
         cmocka_unit_test(text_is_refused_whose_parameters_are_not_its_twins),
+        cmocka_unit_test(a_look_is_no_error_beside_a_write),
+        cmocka_unit_test(a_launch_overlaps_with_the_program_s_kernels_alone),
         cmocka_unit_test(what_is_no_text_is_an_invalid_image),
         cmocka_unit_test(text_that_runs_into_memory_that_is_not_there_is_refused),
         cmocka_unit_test(its_parameters_are_told_as_they_stand_there),
