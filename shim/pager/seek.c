@@ -16,6 +16,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "outside.h"
 #include "recorded_op.h"
 #include "seek_device.h"
 #include "seek_kinds.h"
@@ -230,6 +231,17 @@ static uint64_t strip(CUdeviceptr *word, uint64_t count, CUdeviceptr address)
     return left;
 }
 
+/* Addresses of memory that is not ours: nothing that follows them is run again. True: some are there, and none were known.
+ */
+static bool learn_outside(CUdeviceptr address, const void *data, uint64_t bytes)
+{
+    if (!spw_outside_among(address, data, bytes))
+        return false;
+    const bool was_known = spw_outside_has(address, address + bytes);
+    spw_outside_learn(address, data, bytes);
+    return !was_known;
+}
+
 /* Reads a stretch of an allocation back, and notes what is there. */
 static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64_t bytes,
                      struct spw_pointer_tables_find *found)
@@ -241,6 +253,7 @@ static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64
         int r = spw_seek_read_locked(&spw_devices[a->device], a->context, address, bytes, &data, &part);
         if (r < 0)
             return r;
+        found->is_new |= learn_outside(address, data, part);
         const uint64_t count = part / sizeof(CUdeviceptr), addresses = strip(data, count, address);
         r = spw_pointer_tables_found(address, data, part, &here);
         found->is_stored |= here.is_stored;

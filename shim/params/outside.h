@@ -2,11 +2,9 @@
  * managed host memory, memory of other processes.
  *
  * The host changes such memory without any call, so a launch that may follow an address to it is not run again. What is
- * known is where the host copied such addresses to; every word of a copy counts, though a number may look like one by
- * chance. What was copied to is remembered as a whole, and goes on from there with copies on the device. Any thread, any
- * lock held but that of pointer_tables.h.
- *
- * Not found: addresses that kernels store, and those in copies that are not read on the host (hooks_copy.c). */
+ * known is where the host copied such addresses to, and where they were found in device memory (seek.h); every word counts,
+ * though a number may look like one by chance. What was copied to is remembered as a whole, and goes on from there with
+ * copies on the device. Any thread, any lock held but that of pointer_tables.h. */
 #ifndef SPILLWAY_SHIM_OUTSIDE_H
 #define SPILLWAY_SHIM_OUTSIDE_H
 #include "ours.h"

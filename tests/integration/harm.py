@@ -31,7 +31,7 @@ GROUPS = {
                "dropout", "dropout-apart", "dropout-told", "two-outputs", "two-outputs-kept", "zero", "table"],
     "graphs": ["graph-each", "graph-between", "graph-late", "graph-sudden", "graph-makes", "graph-anew"],
     "hosts": ["host", "host-packed", "host-followed", "host-late", "host-followed-late", "host-followed-long", "host-managed", "host-registered"],
-    "stored": ["stored", "stored-late", "stored-host", "stored-host-late", "symbol-host", "constant-host", "constant-changed", "stored-own", "numbers"],
+    "stored": ["stored", "stored-late", "stored-host", "stored-host-late", "symbol-host", "constant-host", "constant-changed", "stored-own", "tensor-host", "tensor-host-tally", "numbers"],
 }
 ALL = [kind for kinds in GROUPS.values() for kind in kinds]
 SHARES = (80, 60, 50, 40)

@@ -133,6 +133,67 @@ class stored : public layer
     uint32_t *host = nullptr, **source = nullptr;
 };
 
+/* --- the same in a tensor: a kernel stores the address of host memory there, another one reads or writes through it --- */
+
+__global__ void store_in_tensor_kernel(uint32_t **where, uint32_t *h)
+{
+    where[0] = h;
+}
+SIMGPU_FOOTPRINT(store_in_tensor_kernel, (uint32_t * *where, uint32_t *h), 1.0, W(where, 1))
+
+__global__ void through_tensor_kernel(const uint32_t *x, uint32_t *const *where, uint32_t tallies, uint32_t *y, size_t n)
+{
+    SPAN (i, n) {
+        y[i] = MIXED(x[i], tallies ? 63u : where[0][i % 64]);
+        if (i == 0 && tallies)
+            *where[0] = *where[0] * 3u + x[0];
+    }
+}
+SIMGPU_FOOTPRINT(through_tensor_kernel, (const uint32_t *x, uint32_t *const *where, uint32_t tallies, uint32_t *y, size_t n),
+                 EACH *n, R(x, n), R(where, 1), W(y, n))
+
+class stored_in_tensor : public layer
+{
+  public:
+    enum variants { READ, TALLIED };
+    stored_in_tensor(training &t, size_t count, int variant)
+        : count(count), tallies(variant == TALLIED), where(make(count)), tally(t.persistent(64, 46))
+    {
+        CHECK(cudaMallocHost((void **)&host, tally.bytes()));
+        std::fill(host, host + tally.count(), 1u);
+    }
+    ~stored_in_tensor() override
+    {
+        CHECK(cudaFreeHost(host));
+    }
+    stored_in_tensor(const stored_in_tensor &) = delete;
+    stored_in_tensor &operator=(const stored_in_tensor &) = delete;
+    words forward(training &t, const words &x) override
+    {
+        words from = make(count), y = make(count);
+        plain(x, x, from);
+        LAUNCH_BLOCKS(store_in_tensor_kernel, 1, (uint32_t **)where.data(), host);
+        LAUNCH(through_tensor_kernel, count, from.data(), (uint32_t *const *)where.data(), tallies, y.data(), count);
+        t.keep(from);
+        t.keep(y);
+        return y;
+    }
+    /* The host tells what was tallied, or changes what was read. */
+    void between(training &) override
+    {
+        CHECK(cudaMemcpyAsync(tally.data(), host, tally.bytes(), cudaMemcpyHostToDevice, stream_of(COMPUTE)));
+        CHECK(cudaStreamSynchronize(stream_of(COMPUTE)));
+        for (size_t i = 0; i < tally.count() && !tallies; i++)
+            host[i] = host[i] * 1664525u + 1013904223u;
+    }
+
+  private:
+    const size_t count;
+    const uint32_t tallies;
+    const words where, tally;
+    uint32_t *host = nullptr;
+};
+
 /* --- variables with room for an address, and numbers in them --- */
 
 __device__ unsigned long long counted;
@@ -186,5 +247,8 @@ const std::vector<struct kind> stored_kinds = {
     {"constant-changed", create_variant<stored, stored::CONSTANT_CHANGED>,
      "a tensor's in a __constant__ one, from memory that changes before it is copied"},
     {"stored-own", create_variant<stored, stored::OWN>, "another variable's, of the same module"},
+    {"tensor-host", create_variant<stored_in_tensor, stored_in_tensor::READ>,
+     "a kernel stores the address of pinned memory in a tensor, another one reads what the host changes there"},
+    {"tensor-host-tally", create_variant<stored_in_tensor, stored_in_tensor::TALLIED>, "the other one writes there"},
     {"numbers", create<of_numbers>, "variables with room for an address hold numbers, and change in each step"},
 };
