@@ -8,9 +8,9 @@
 
 enum { SPW_SEEK_ANSWERS = 4096 };
 
-/* Answer `index` is forgotten, and `bytes` at `address` are looked through in the order of `stream`, for addresses of tensors
- * and of memory that is not ours (outside.h). Where the driver does
- * not have it, every part counts as one with an address. */
+/* Answer `index` is forgotten, and `bytes` at `address` are looked through in the order of `stream`, for addresses of
+ * tensors and of memory that is not ours (outside.h). Where the driver does not have it, every part counts as one with an
+ * address. */
 void spw_seek_submit_locked(int device, CUcontext context, CUstream stream, CUdeviceptr address, uint64_t bytes,
                             unsigned index);
 
