@@ -440,3 +440,14 @@ bool spw_anything_dropped_locked(void)
             return true;
     return false;
 }
+
+void spw_fence_locked(struct spw_block *b, struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (!spw_streams_others_locked(s))
+        return;
+    if (!(b->object.attention & SPW_FENCED))
+        b->fence = (struct spw_uses){0};
+    spw_uses_add_locked(&b->fence, s, s->begun);
+    b->object.attention |= SPW_FENCED;
+}

@@ -152,7 +152,7 @@ struct spw_block {
     uint32_t chain;   /* its place, plus 1, among those that are being made again; 0: none */
     uint32_t holds;   /* operations that are making it resident, or evictors waiting for its copy */
     uint64_t restore_number, leave_number;
-    struct spw_uses fence; /* with SPW_FENCED: who had its memory before, and fills of ours; also among its uses */
+    struct spw_uses fence; /* with SPW_FENCED: who had its memory before, and what is at it of ours; also among its uses */
     struct spw_deferred_unmap *stale;  /* absent, and its address still mapped to what it had; or NULL */
     CUcontext context;                 /* whose allocation it is */
     struct spw_mempool_stats *pool;    /* never NULL while it lives */
@@ -262,6 +262,10 @@ enum { SPW_FREE_BINS = 1024 };
 
 extern struct spw_device spw_devices[SPW_MAX_DEVICES] SPW_OURS;
 bool spw_anything_dropped_locked(void); /* on any of them, or about to be */
+
+/* What was given to `s` last is at the block beside the program's own work: whatever is given to other streams of the
+ * program from here on, and touches the block, comes after it. */
+void spw_fence_locked(struct spw_block *b, struct spw_stream *s);
 
 /* Memory that the driver gave out is given back to it: the budget has as much more for tensors again. */
 static inline void spw_device_credit_locked(struct spw_device *d, uint64_t bytes)

@@ -104,6 +104,8 @@ static void touch(struct spw_device *d, const struct spw_op *op, const struct sp
         spw_read_check_counts.based_count++;
         if (hash(d, op->stream, t, &u->base) < 0)
             give_up(u);
+        else if (t->object->kind == SPW_KIND_BLOCK && spw_block_of(t->object)->pack) /* others write beside it any time */
+            spw_fence_locked(spw_block_of(t->object), op->stream);
     }
     if (u->state == SPW_READ_CHECK_UNKNOWN)
         return;

@@ -57,17 +57,6 @@ int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw
     return spw_uses_order_locked(&copies, s);
 }
 
-void spw_mover_fence_locked(struct spw_block *b, struct spw_stream *s)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!spw_streams_others_locked(s))
-        return;
-    if (!(b->object.attention & SPW_FENCED))
-        b->fence = (struct spw_uses){0};
-    spw_uses_add_locked(&b->fence, s, s->begun);
-    b->object.attention |= SPW_FENCED;
-}
-
 /* Host copies that nobody needs: of resident blocks, with no copy in flight. True when any was given back. */
 static bool drop_idle_host_copies(struct spw_device *d)
 {

@@ -68,10 +68,6 @@ int spw_mover_enable_peer_locked(int user, int owner);
  * own; memory that we map has to be in reach of whichever of them copies. Does nothing where it is already, or cannot be. */
 void spw_mover_connect_locked(int a, int b);
 
-/* What was given to `s` last writes to the block beside the program's own work: whatever is given to other streams of the
- * program from here on, and touches the block, comes after it. */
-void spw_mover_fence_locked(struct spw_block *b, struct spw_stream *s);
-
 /* The context is about to go, with its streams. */
 void spw_mover_context_gone_locked(CUcontext context);
 

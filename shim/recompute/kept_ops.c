@@ -65,7 +65,7 @@ static int define(struct spw_device *d, const struct spw_op *op, struct spw_reco
         spw_spot_check_choose_locked(t->block);
         r = recorded_op->is_defined ? spw_verify_fill_locked(t->block, op->stream)
                                     : spw_spot_check_fill_locked(d, t->block, op->stream);
-        spw_mover_fence_locked(t->block, op->stream); /* another stream may write another part of it */
+        spw_fence_locked(t->block, op->stream); /* another stream may write another part of it */
         spw_uses_add_locked(&d->replays, op->stream, op->stream->begun);
     }
     return r;
