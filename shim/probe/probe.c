@@ -31,9 +31,9 @@ enum {
     ATTEMPTS = 3, /* for what must not fail */
     DENIALS = 3,  /* of scratch memory, in iterations */
     PATTERN = 0x5a,
-    WAIT_US = 1000000, /* for the answer whether variables hold addresses */
+    WAIT_US = 5000000, /* for the answer whether variables hold addresses: longer than a stream usually has work for */
     POLL_US = 20,
-    WAITS = 3 /* in vain, then none any more: the stream may be waiting for the thread that would wait here */
+    WAITS = 2 /* in vain, then none any more: the stream may wait for the thread that would wait here */
 };
 
 struct spw_probe {

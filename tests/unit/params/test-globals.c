@@ -249,6 +249,17 @@ static void what_no_kernel_writes_is_a_constant(void **state)
                         "_ZN4mine16thrust_vector_xyE _ZN4mine6thrust1aE _ZN4cuda4mineE _ZN99thrustE _ZN");
 }
 
+static void the_literals_of_triton_and_llvm_are_constants(void **state)
+{
+    (void)state;
+    assert_string_equal(
+        listed_text(".version 9.0\n.target sm_80\n.global .b8 _$_str[11];\n.global .b8 _$_str_$_1[11];\n"
+                    ".global .b8 assertMessage_0[38];\n.global .b8 assertFunc_12[8];\n.global .b8 assertFile_0[9];\n"
+                    ".global .b8 assertMessage[38];\n.global .b8 assertMessage_x[38];\n.global .b8 _$_strings[4];"),
+        "_$_str(c) _$_str_$_1(c) assertMessage_0(c) assertFunc_12(c) assertFile_0(c) "
+        "assertMessage assertMessage_x _$_strings");
+}
+
 static void ptx_that_may_hide_variables_is_refused(void **state)
 {
     (void)state;
@@ -441,6 +452,7 @@ int main(void)
         TEST(ptx_lists_what_it_declares),
         TEST(ptx_tells_that_functions_are_called_through_pointers),
         TEST(what_no_kernel_writes_is_a_constant),
+        TEST(the_literals_of_triton_and_llvm_are_constants),
         TEST(ptx_that_may_hide_variables_is_refused),
         TEST(a_fat_binary_lists_what_its_parts_do),
         TEST(parts_that_no_device_takes_are_left_out),
