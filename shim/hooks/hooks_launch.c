@@ -177,8 +177,7 @@ static inline struct spw_launch as_it_is(struct spw_launch launch)
 /* A launch that may begin before the kernel ahead of it has ended (programmatic dependent launch) waits for that one itself,
  * where it has to: the program knows which it is. Once memory has been short that may be one of ours, which the program
  * knows nothing of; and where the program has allocated between the two, which is no operation here, it may be given memory
- * that the other one still uses. Then the launch is made without the permission, which orders it more
- * strictly. */
+ * that the other one still uses. Then the launch is made without the permission, which orders it more strictly. */
 struct strict {
     CUlaunchConfig config;
     CUlaunchAttribute attributes[32]; /* more than there are kinds */
@@ -217,10 +216,12 @@ static bool is_behind_something_else(CUstream stream)
     return is_given_memory;
 }
 
-static inline const CUlaunchConfig *in_order(const CUlaunchConfig *c, CUstream stream, struct strict *room)
+static inline const CUlaunchConfig *in_order(const CUlaunchConfig *c, bool per_thread, struct strict *room)
 {
-    const bool is_strict = c->numAttrs && may_overlap(c) && !spw_is_capturing(stream) && is_behind_something_else(stream);
-    return is_strict ? without_overlap(c, room) : c;
+    if (!c || !c->numAttrs || !may_overlap(c))
+        return c;
+    const CUstream stream = per_thread ? spw_per_thread(c->hStream) : c->hStream;
+    return spw_is_capturing(stream) || !is_behind_something_else(stream) ? c : without_overlap(c, room);
 }
 
 /* ---- one line per driver call: whether it says what is launched, what that is and in which form, on which stream ---- */
@@ -232,7 +233,7 @@ static inline const CUlaunchConfig *in_order(const CUlaunchConfig *c, CUstream s
         struct strict strict; \
         (void)strict; \
         if (!(is_said)) \
-            return CUDA_ERROR_INVALID_VALUE; \
+            return spw_driver.symbol args; \
         struct spw_stream *plain = begin_plain(what, stream, params, extra); \
         if (plain) \
             return end_plain(plain, spw_driver.symbol args); \
@@ -249,8 +250,8 @@ static inline const CUlaunchConfig *in_order(const CUlaunchConfig *c, CUstream s
 #define COOPERATIVE (CUfunction f, SIZES, CUstream t, void **p)
 LAUNCH(cuLaunchKernel, "cuLaunchKernel", KERNEL, (f, GIVEN, t, p, e), true, launch_with(f, GIVEN), as_it_is, t, p, e)
 LAUNCH(cuLaunchKernel_ptsz, "cuLaunchKernel", KERNEL, (f, GIVEN, t, p, e), true, launch_with(f, GIVEN), as_it_is, spw_per_thread(t), p, e)
-LAUNCH(cuLaunchKernelEx, "cuLaunchKernelEx", KERNEL_EX, (in_order(c, c->hStream, &strict), f, p, e), c, launch_of(c, f), as_it_is, c->hStream, p, e)
-LAUNCH(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", KERNEL_EX, (in_order(c, spw_per_thread(c->hStream), &strict), f, p, e), c, launch_of(c, f), as_it_is, spw_per_thread(c->hStream), p, e)
+LAUNCH(cuLaunchKernelEx, "cuLaunchKernelEx", KERNEL_EX, (in_order(c, false, &strict), f, p, e), c, launch_of(c, f), as_it_is, c->hStream, p, e)
+LAUNCH(cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", KERNEL_EX, (in_order(c, true, &strict), f, p, e), c, launch_of(c, f), as_it_is, spw_per_thread(c->hStream), p, e)
 LAUNCH(cuLaunchCooperativeKernel, "cuLaunchCooperativeKernel", COOPERATIVE, (f, GIVEN, t, p), true, launch_with(f, GIVEN), cooperative, t, p, NULL)
 LAUNCH(cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", COOPERATIVE, (f, GIVEN, t, p), true, launch_with(f, GIVEN), cooperative, spw_per_thread(t), p, NULL)
 /* clang-format on */
