@@ -17,6 +17,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "now.h"
 #include "readable.h"
 #include "recorded_op.h"
 #include "result.h"
@@ -31,7 +32,7 @@ enum {
     ATTEMPTS = 3, /* for what must not fail */
     DENIALS = 3,  /* of scratch memory, in iterations */
     PATTERN = 0x5a,
-    WAIT_US = 5000000, /* for the answer whether variables hold addresses: longer than a stream usually has work for */
+    WAIT_S = 5, /* for the answer whether variables hold addresses: longer than a stream usually has work for */
     POLL_US = 20,
     WAITS = 2 /* in vain, then none any more: the stream may wait for the thread that would wait here */
 };
@@ -43,7 +44,7 @@ struct spw_probe {
     uint64_t wanted_bytes; /* of scratch memory, as soon as there is something to try */
     unsigned denied;       /* so often there was no room for it, or it went again, since a launch was tried last */
     struct spw_exam exams[EXAMS], *now;
-    unsigned vain_waits;
+    unsigned vain_waits; /* for the variables of a module */
     bool leaves_scratch; /* behind the launch that is being tried, which has bytes there */
     struct spw_probe_counts counts;
 };
@@ -437,7 +438,8 @@ static bool has_plain_variables_unlocking(struct spw_probe *t, const struct spw_
     if (state != SPW_SAVED_SEARCHED || t->vain_waits == WAITS ||
         atomic_load_explicit(&op->stream->in_call, memory_order_acquire) != 1 || spw_stream_mark_locked(op->stream) < 0)
         return state == SPW_SAVED_PLAIN;
-    for (unsigned us = 0; state == SPW_SAVED_SEARCHED && us < WAIT_US; us += POLL_US) {
+    const uint64_t until_ns = spw_now_ns() + WAIT_S * UINT64_C(1000000000);
+    while (state == SPW_SAVED_SEARCHED && spw_now_ns() < until_ns) {
         spw_unlock();
         (void)usleep(POLL_US);
         spw_lock();
