@@ -22,16 +22,20 @@ static void forget(uint32_t *ticket)
 }
 
 /* Behind all uses by other streams, which need not come before what `s` does: what one of them writes meanwhile would be
- * taken for a change. It is sent at once: who knows whether the stream is there when the answer is wanted. */
+ * taken for a change. Of a pack all is hashed, and others may write beside the tensor at any time: they come behind. It is
+ * sent at once: who knows whether the stream is there when the answer is wanted. */
 static int hash(struct spw_device *d, struct spw_stream *s, const struct spw_read_check_of *t, uint32_t *ret_ticket)
 {
-    int r = spw_uses_order_locked(&spw_object_at_locked(t->address)->uses, s);
+    struct spw_object *o = spw_object_at_locked(t->address);
+    int r = spw_uses_order_locked(&o->uses, s);
     if (r == 0)
         r = spw_digest_ask_locked(d, s->context, s->handle, t->address, t->bytes, ret_ticket);
     if (r < 0) {
         *ret_ticket = 0;
         return r;
     }
+    if (o->kind == SPW_KIND_BLOCK && spw_block_of(o)->pack)
+        spw_fence_locked(spw_block_of(o), s);
     r = spw_digests_send_locked(d, s->handle);
     if (r < 0)
         forget(ret_ticket);
@@ -104,8 +108,6 @@ static void touch(struct spw_device *d, const struct spw_op *op, const struct sp
         spw_read_check_counts.based_count++;
         if (hash(d, op->stream, t, &u->base) < 0)
             give_up(u);
-        else if (t->object->kind == SPW_KIND_BLOCK && spw_block_of(t->object)->pack) /* others write beside it any time */
-            spw_fence_locked(spw_block_of(t->object), op->stream);
     }
     if (u->state == SPW_READ_CHECK_UNKNOWN)
         return;
