@@ -112,7 +112,8 @@ int spw_hash_kernel_find(const struct spw_hash_kernel *kernel, CUstream stream, 
                          CUdeviceptr result)
 {
     struct spw_word_search s = *search;
-    void *params[] = {&s.address, &s.words, &s.in[0].low, &s.in[0].extent, &s.in[1].low, &s.in[1].extent, &result};
+    struct spw_address_range *in = s.ranges.in;
+    void *params[] = {&s.address, &s.words, &in[0].low, &in[0].extent, &in[1].low, &in[1].extent, &result};
     return launch(kernel, kernel->find, stream, s.words / THREADS + 1, params);
 }
 

@@ -2,18 +2,17 @@
  * that are looked for, and the one that tells the host. */
 #ifndef SPILLWAY_SHIM_HASH_KERNEL_H
 #define SPILLWAY_SHIM_HASH_KERNEL_H
+#include "address_ranges.h"
 #include "hash.h"
 #include "sample.h"
 #include <cuda.h>
 #include <stdint.h>
 
-/* Words of 8 bytes, and two stretches of numbers that some of them may lie in. */
+/* Words of 8 bytes, and numbers between which some of them may lie. */
 struct spw_word_search {
     CUdeviceptr address; /* a multiple of 8 */
     uint64_t words;
-    struct spw_word_range {
-        uint64_t low, extent; /* 0: none */
-    } in[2];
+    struct spw_address_ranges ranges;
 };
 
 struct spw_hash_kernel {
@@ -42,7 +41,7 @@ int spw_hash_kernel_sample(const struct spw_hash_kernel *kernel, CUstream stream
 /* Fills such pages with the pattern. The same failures. */
 int spw_hash_kernel_fill(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_sample *sample);
 
-/* Adds to the first word at `result` how many of the words lie in the first stretch, and how many in the second. The same
+/* Adds to the first word at `result` how many of the words lie in the first range, and how many in the second. The same
  * failures. */
 int spw_hash_kernel_find(const struct spw_hash_kernel *kernel, CUstream stream, const struct spw_word_search *search,
                          CUdeviceptr result);

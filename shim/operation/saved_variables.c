@@ -3,9 +3,7 @@
 
 #include <errno.h>
 
-#include "arena.h"
 #include "digest.h"
-#include "outside.h"
 #include "stash.h"
 #include "streams.h"
 
@@ -19,12 +17,9 @@ static int save(const struct spw_variables *v, struct spw_device *d, struct spw_
 
 static int search(struct spw_stream *s, struct spw_saved_variables *saved)
 {
-    struct spw_word_search all = {.address = spw_stash_address_locked(saved->device, saved->offset),
-                                  .words = saved->bytes / sizeof(CUdeviceptr),
-                                  .in = {{spw_arena_low, spw_arena_high - spw_arena_low}}};
-    CUdeviceptr low, extent;
-    if (spw_outside_extent(&low, &extent))
-        all.in[1] = (struct spw_word_range){low, extent};
+    const struct spw_word_search all = {.address = spw_stash_address_locked(saved->device, saved->offset),
+                                        .words = saved->bytes / sizeof(CUdeviceptr),
+                                        .ranges = spw_address_ranges_now()};
     int r = spw_digest_find_locked(saved->device, s->context, s->handle, &all, &saved->ticket);
     if (r < 0)
         return r;

@@ -55,12 +55,14 @@ void spw_seek_kernel_unload(const struct spw_seek_kernel *kernel)
 }
 
 int spw_seek_kernel_submit(const struct spw_seek_kernel *kernel, CUstream stream, CUdeviceptr address, uint64_t bytes,
-                           CUdeviceptr low, CUdeviceptr high, struct spw_seek_answer *answer)
+                           const struct spw_address_ranges *ranges, struct spw_seek_answer *answer)
 {
     CUdeviceptr to = (CUdeviceptr)(uintptr_t)answer; /* addresses of page-locked memory are the same everywhere */
-    uint64_t extent = high - low, shift = spw_seek_shift(bytes), blocks = (bytes >> LEAST_SHIFT) + 1;
+    uint64_t shift = spw_seek_shift(bytes), blocks = (bytes >> LEAST_SHIFT) + 1;
     static struct spw_log_threshold told;
-    void *params[] = {&address, &bytes, &low, &extent, &shift, &to};
+    struct spw_address_ranges all = *ranges;
+    struct spw_address_range *in = all.in;
+    void *params[] = {&address, &bytes, &in[0].low, &in[0].extent, &in[1].low, &in[1].extent, &shift, &to};
     if (blocks > kernel->most_blocks)
         blocks = kernel->most_blocks;
     const CUresult r =

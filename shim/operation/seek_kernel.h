@@ -1,6 +1,7 @@
 /* seek_kernel.h - the kernel that looks for addresses of the arena in device memory, in one context. */
 #ifndef SPILLWAY_SHIM_SEEK_KERNEL_H
 #define SPILLWAY_SHIM_SEEK_KERNEL_H
+#include "address_ranges.h"
 #include <cuda.h>
 #include <stdint.h>
 
@@ -24,8 +25,8 @@ unsigned spw_seek_shift(uint64_t bytes);
 int spw_seek_kernel_load(int device, struct spw_seek_kernel *ret_kernel);
 void spw_seek_kernel_unload(const struct spw_seek_kernel *kernel);
 
-/* Submits to `stream` what looks for words in [low, high) in `bytes` bytes at `address`, which is aligned to 16. 0 or a
+/* Submits to `stream` what looks for words in the ranges in `bytes` bytes at `address`, which is aligned to 16. 0 or a
  * failure of the driver. */
 int spw_seek_kernel_submit(const struct spw_seek_kernel *kernel, CUstream stream, CUdeviceptr address, uint64_t bytes,
-                           CUdeviceptr low, CUdeviceptr high, struct spw_seek_answer *answer);
+                           const struct spw_address_ranges *ranges, struct spw_seek_answer *answer);
 #endif

@@ -9,7 +9,6 @@
 #include "context.h"
 #include "driver.h"
 #include "mover.h"
-#include "outside.h"
 #include "result.h"
 
 enum { WORLDS = 64, STAGING_BYTES = 1 << 20, ATTEMPTS = 3 };
@@ -79,16 +78,6 @@ static int make_ready(int device, CUcontext context)
     return r;
 }
 
-/* Of tensors, and of memory that is not ours. */
-static int submit(const struct world *w, CUstream stream, CUdeviceptr address, uint64_t bytes, unsigned index)
-{
-    CUdeviceptr low, extent;
-    int r = spw_seek_kernel_submit(&w->kernel, stream, address, bytes, spw_arena_low, spw_arena_high, &answers[index]);
-    if (r == 0 && spw_outside_extent(&low, &extent))
-        r = spw_seek_kernel_submit(&w->kernel, stream, address, bytes, low, low + extent, &answers[index]);
-    return r;
-}
-
 void spw_seek_submit_locked(int device, CUcontext context, CUstream stream, CUdeviceptr address, uint64_t bytes,
                             unsigned index)
 {
@@ -101,7 +90,8 @@ void spw_seek_submit_locked(int device, CUcontext context, CUstream stream, CUde
     memset(&answers[index], 0, sizeof(answers[index]));
     r = w && !w->refused && told ? spw_context_enter(&guard, context) : -ENOTSUP;
     if (r == 0) {
-        r = submit(w, stream, address, bytes, index);
+        const struct spw_address_ranges ranges = spw_address_ranges_now();
+        r = spw_seek_kernel_submit(&w->kernel, stream, address, bytes, &ranges, &answers[index]);
         spw_context_leave(&guard);
     }
     if (r < 0)

@@ -192,10 +192,10 @@ static const struct simgpu_param tell_layout[] = {
     {0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST}, {8, 8, SIMGPU_PARAM_POINTER}, {16, 8, 0}};
 static const struct simgpu_kernel tell_kernel = {"spillway_tell", 3, 24, tell_layout, tell_run, tell_describe, 0};
 
-/* ---- spillway_seek: which parts of a range have words in them that lie between two bounds ---- */
+/* ---- spillway_seek: which parts of a range have words in them that lie in one of two stretches of numbers ---- */
 
 struct seek_params {
-    uint64_t address, bytes, low, extent, shift, answer;
+    uint64_t address, bytes, low, extent, other_low, other_extent, shift, answer;
 };
 
 static void seek_run(const struct simgpu_launch *launch, const void *image)
@@ -204,7 +204,7 @@ static void seek_run(const struct simgpu_launch *launch, const void *image)
     const uint64_t *word = (const uint64_t *)(uintptr_t)p->address;
     (void)launch; /* any grid comes to the same */
     for (uint64_t i = 0; i < p->bytes / 8; i++)
-        if (word[i] >= p->low && word[i] < p->low + p->extent)
+        if (word[i] - p->low < p->extent || word[i] - p->other_low < p->other_extent)
             ((uint8_t *)(uintptr_t)p->answer)[8 * i >> p->shift] = 1;
 }
 
@@ -224,8 +224,10 @@ static const struct simgpu_param seek_layout[] = {{0, 8, SIMGPU_PARAM_POINTER | 
                                                   {16, 8, 0},
                                                   {24, 8, 0},
                                                   {32, 8, 0},
-                                                  {40, 8, SIMGPU_PARAM_POINTER}};
-static const struct simgpu_kernel seek_kernel = {"spillway_seek", 6, 48, seek_layout, seek_run, seek_describe, 0};
+                                                  {40, 8, 0},
+                                                  {48, 8, 0},
+                                                  {56, 8, SIMGPU_PARAM_POINTER}};
+static const struct simgpu_kernel seek_kernel = {"spillway_seek", 8, 64, seek_layout, seek_run, seek_describe, 0};
 
 /* ---- */
 

@@ -180,15 +180,15 @@ static void write_what_is_looked_at(void)
 {
     static const char text[] =
         HEAD ".visible .entry spillway_seek(.param .u64 a, .param .u64 b, .param .u64 c, .param .u64 d, "
-             ".param .u64 e, .param .u64 f) { ret; }";
+             ".param .u64 e, .param .u64 f, .param .u64 g, .param .u64 h) { ret; }";
     CUmodule m;
     CUfunction f;
     device_start();
     OK(cuModuleLoadData(&m, text));
     OK(cuModuleGetFunction(&f, m, "spillway_seek"));
     CUdeviceptr p = new_mapping(2 * GRANULE, NULL), answer = p + GRANULE;
-    uint64_t bytes = 1024, low = 1, extent = 1, shift = 14;
-    void *params[] = {&p, &bytes, &low, &extent, &shift, &answer};
+    uint64_t bytes = 1024, low = 1, extent = 1, other_low = 0, other_extent = 0, shift = 14;
+    void *params[] = {&p, &bytes, &low, &extent, &other_low, &other_extent, &shift, &answer};
     OK(cuLaunchKernel(f, 1, 1, 1, 256, 1, 1, 0, new_stream(), params, NULL));
     OK(cuMemsetD8Async(p, 1, 1, new_stream()));
     OK(cuCtxSynchronize());

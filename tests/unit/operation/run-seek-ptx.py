@@ -12,6 +12,7 @@ SPEC.loader.exec_module(PTX)
 
 ADDRESS, ANSWER = 0x7f0000000000, 0x600000000000
 LOW, HIGH = 0x200000000000, 0x200000100000
+OTHER_LOW, OTHER_HIGH = 0x7f1200000000, 0x7f1200000008
 
 
 class Memory:
@@ -41,21 +42,22 @@ def seek(thread, words, tail, shift, blocks):
     memory = Memory(bytes(data))
     for block in random.Random(blocks).sample(range(blocks), blocks):
         for tid in range(256):
-            for _ in thread({"address": ADDRESS, "bytes": len(data), "low": LOW, "extent": HIGH - LOW, "shift": shift, "answer": ANSWER},
+            for _ in thread({"address": ADDRESS, "bytes": len(data), "low": LOW, "extent": HIGH - LOW, "other_low": OTHER_LOW,
+                             "other_extent": OTHER_HIGH - OTHER_LOW, "shift": shift, "answer": ANSWER},
                             memory, None, tid, block, blocks) or ():
                 raise AssertionError("a thread waits for others")
     assert len(memory.read) == 8 * count, f"{8 * count - len(memory.read)} bytes are not read"
-    wanted = {8 * place >> shift for place, word in places if LOW <= word < HIGH}
+    wanted = {8 * place >> shift for place, word in places if LOW <= word < HIGH or OTHER_LOW <= word < OTHER_HIGH}
     assert memory.told == wanted, f"parts {sorted(memory.told)} are told in place of {sorted(wanted)}"
 
 
-IN, BELOW, ABOVE = LOW + 0x1234, LOW - 1, HIGH
+IN, BELOW, ABOVE, OTHER = LOW + 0x1234, LOW - 1, HIGH, OTHER_LOW + 5
 CASES = [  # words and what is among them, bytes behind, shift, blocks
     ((0, []), 0, 14, 1), ((0, []), 7, 14, 2), ((1, [(0, IN)]), 0, 14, 1), ((1, [(0, BELOW)]), 5, 14, 1), ((2, [(1, ABOVE)]), 0, 14, 1),
     ((2, [(0, LOW), (1, HIGH - 1)]), 3, 14, 1), ((2048, [(2047, IN)]), 0, 14, 1), ((2049, [(2048, IN)]), 0, 14, 3),
     ((4096 + 700, [(0, IN), (4095, BELOW), (4700, IN)]), 0, 14, 2), ((3 * 2048, [(2048, IN)]), 4, 14, 2), ((6 * 2048, [(5 * 2048 - 1, IN)]), 0, 15, 2),
-    ((3000, []), 0, 14, 2),
-] + [((2048, [(at, IN)]), 0, 14, 1) for at in (0, 1, 511, 512, 513, 1024, 1025, 1536, 1537)]
+    ((3000, []), 0, 14, 2), ((4096 + 700, [(1, OTHER), (2049, OTHER_HIGH), (4097, OTHER_LOW - 1), (4796 - 1, OTHER)]), 0, 14, 2),
+] + [((2048, [(at, IN)]), 0, 14, 1) for at in (0, 1, 511, 512, 513, 1024, 1025, 1536, 1537)] + [((2048, [(at, OTHER)]), 0, 14, 1) for at in (0, 513, 1536, 2047)]
 
 
 def main():
