@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """run-ptx.py HASH.PTX - carries the kernels out as a device would, thread by thread, and holds what it comes to against the
 definition of the hash. No GPU needed; its speed is the only thing that this does not tell."""
+import functools
 import random
 import re
 import sys
@@ -334,6 +335,25 @@ CASES = [  # alignment, bytes, blocks
 ]
 
 
+def sampled_and_filled(sampler, filler, pages, blocks):
+    data = bytearray(random.Random(pages).randbytes((pages - 1) * PITCH + PAGE if pages else 0))
+    for page in range(0, pages, 2):  # words that are the pattern, and what is nearly one
+        data[page * PITCH + 8:page * PITCH + 8 + 24] = PATTERN.to_bytes(8, 'little') * 3
+        data[page * PITCH + 104] = 0xb7
+    sample(sampler, data, pages, blocks, PATTERN)
+    fill(filler, pages, blocks)
+
+
+def others(teller, sampler, filler, finder):
+    """What the other kernels do, each with a sentence."""
+    for count, blocks in TOLD:
+        yield f'{count} words, told in {blocks} blocks', functools.partial(tell, teller, count, blocks)
+    for pages, blocks in SAMPLED:
+        yield f'a sample of {pages} pages, in {blocks} blocks', functools.partial(sampled_and_filled, sampler, filler, pages, blocks)
+    for count, blocks in FOUND:
+        yield f'of {count} words those between bounds, in {blocks} blocks', functools.partial(find, finder, count, blocks)
+
+
 def main():
     with open(sys.argv[1], encoding='ascii') as file:
         text = file.read()
@@ -350,35 +370,14 @@ def main():
         failed += not good
         print(f'{"" if good else "not "}ok {number} - {size} bytes, {alignment} behind an aligned address, in {blocks} blocks'
               + (f' # {why}' if why else ''))
-    for number, (count, blocks) in enumerate(TOLD, len(CASES) + 1):
+    for number, (what, judge) in enumerate(others(teller, sampler, filler, finder), len(CASES) + 1):
         try:
-            tell(teller, count, blocks)
+            judge()
             why = ''
         except AssertionError as error:
             why = f' # {error}'
         failed += bool(why)
-        print(f'{"not " if why else ""}ok {number} - {count} words, told in {blocks} blocks{why}')
-    for number, (pages, blocks) in enumerate(SAMPLED, len(CASES) + len(TOLD) + 1):
-        data = bytearray(random.Random(number).randbytes((pages - 1) * PITCH + PAGE if pages else 0))
-        for page in range(0, pages, 2):  # words that are the pattern, and what is nearly one
-            data[page * PITCH + 8:page * PITCH + 8 + 24] = PATTERN.to_bytes(8, 'little') * 3
-            data[page * PITCH + 104] = 0xb7
-        try:
-            sample(sampler, data, pages, blocks, PATTERN)
-            fill(filler, pages, blocks)
-            why = ''
-        except AssertionError as error:
-            why = f' # {error}'
-        failed += bool(why)
-        print(f'{"not " if why else ""}ok {number} - a sample of {pages} pages, in {blocks} blocks{why}')
-    for number, (count, blocks) in enumerate(FOUND, len(CASES) + len(TOLD) + len(SAMPLED) + 1):
-        try:
-            find(finder, count, blocks)
-            why = ''
-        except AssertionError as error:
-            why = f' # {error}'
-        failed += bool(why)
-        print(f'{"not " if why else ""}ok {number} - of {count} words those between bounds, in {blocks} blocks{why}')
+        print(f'{"not " if why else ""}ok {number} - {what}{why}')
     return failed > 0
 
 

@@ -48,26 +48,38 @@ __global__ void constant_tally_kernel(const uint32_t *x, uint32_t *y, size_t n)
 }
 SIMGPU_FOOTPRINT(constant_tally_kernel, (const uint32_t *x, uint32_t *y, size_t n), EACH *n, R(x, n), W(y, n))
 
+/* Page-locked memory of the host. */
+template <class T> class pinned
+{
+  public:
+    pinned(size_t count, T value)
+    {
+        CHECK(cudaMallocHost((void **)&list, count * sizeof(T)));
+        std::fill(list, list + count, value);
+    }
+    ~pinned()
+    {
+        CHECK(cudaFreeHost(list));
+    }
+    pinned(const pinned &) = delete;
+    pinned &operator=(const pinned &) = delete;
+    T *data() const
+    {
+        return list;
+    }
+
+  private:
+    T *list = nullptr;
+};
+
 class stored : public layer
 {
   public:
     enum variants { EACH_STEP, LATE, OWN, CONSTANT_CHANGED, HOST_EACH, HOST_LATE, SYMBOL_HOST, CONSTANT_HOST };
-    stored(training &t, size_t count, int variant) : count(count), variant(variant), tally(t.persistent(64, 45))
+    stored(training &t, size_t count, int variant)
+        : count(count), variant(variant), tally(t.persistent(64, 45)), host(tally.count(), 1u), source(1, nullptr)
     {
-        CHECK(cudaMallocHost((void **)&source, sizeof(*source)));
-        if (!is_of_host())
-            return;
-        CHECK(cudaMallocHost((void **)&host, tally.bytes()));
-        std::fill(host, host + tally.count(), 1u);
     }
-    ~stored() override
-    {
-        CHECK(cudaFreeHost(source));
-        if (host)
-            CHECK(cudaFreeHost(host));
-    }
-    stored(const stored &) = delete;
-    stored &operator=(const stored &) = delete;
     words forward(training &t, const words &x) override
     {
         words from = make(count), y = make(count);
@@ -79,7 +91,7 @@ class stored : public layer
         else if (variant == OWN)
             LAUNCH_BLOCKS(store_own_kernel, 1);
         else
-            LAUNCH_BLOCKS(store_kernel, 1, t.clock.data(), host ? host : tally.data(),
+            LAUNCH_BLOCKS(store_kernel, 1, t.clock.data(), is_of_host() ? host.data() : tally.data(),
                           variant != LATE && variant != HOST_LATE);
         if (variant == CONSTANT_HOST || variant == CONSTANT_CHANGED)
             LAUNCH(constant_tally_kernel, count, from.data(), y.data(), count);
@@ -94,8 +106,8 @@ class stored : public layer
     {
         if (variant == OWN)
             LAUNCH_BLOCKS(tell_own_kernel, 1, tally.data());
-        if (host)
-            CHECK(cudaMemcpyAsync(tally.data(), host, tally.bytes(), cudaMemcpyHostToDevice, stream_of(COMPUTE)));
+        if (is_of_host())
+            CHECK(cudaMemcpyAsync(tally.data(), host.data(), tally.bytes(), cudaMemcpyHostToDevice, stream_of(COMPUTE)));
     }
 
   private:
@@ -112,25 +124,27 @@ class stored : public layer
     }
     void store_by_host()
     {
-        store(&host);
+        uint32_t *const address = host.data();
+        store(&address);
         CHECK(cudaStreamSynchronize(stream_of(COMPUTE)));
     }
     /* The address is there only when the copy comes to it. */
     void store_what_changes()
     {
         CHECK(cudaStreamSynchronize(stream_of(COMPUTE)));
-        *source = nullptr;
+        source.data()[0] = nullptr;
         CHECK(cudaLaunchHostFunc(stream_of(COMPUTE), change, this));
-        store(source);
+        store(source.data());
     }
     static void change(void *self)
     {
-        *((stored *)self)->source = ((stored *)self)->tally.data();
+        ((stored *)self)->source.data()[0] = ((stored *)self)->tally.data();
     }
     const size_t count;
     const int variant;
     const words tally;
-    uint32_t *host = nullptr, **source = nullptr;
+    const pinned<uint32_t> host;
+    const pinned<uint32_t *> source;
 };
 
 /* --- the same in a tensor: a kernel stores the address of host memory there, another one reads or writes through it --- */
@@ -157,22 +171,14 @@ class stored_in_tensor : public layer
   public:
     enum variants { READ, TALLIED };
     stored_in_tensor(training &t, size_t count, int variant)
-        : count(count), tallies(variant == TALLIED), where(make(count)), tally(t.persistent(64, 46))
+        : count(count), tallies(variant == TALLIED), where(make(count)), tally(t.persistent(64, 46)), host(tally.count(), 1u)
     {
-        CHECK(cudaMallocHost((void **)&host, tally.bytes()));
-        std::fill(host, host + tally.count(), 1u);
     }
-    ~stored_in_tensor() override
-    {
-        CHECK(cudaFreeHost(host));
-    }
-    stored_in_tensor(const stored_in_tensor &) = delete;
-    stored_in_tensor &operator=(const stored_in_tensor &) = delete;
     words forward(training &t, const words &x) override
     {
         words from = make(count), y = make(count);
         plain(x, x, from);
-        LAUNCH_BLOCKS(store_in_tensor_kernel, 1, (uint32_t **)where.data(), host);
+        LAUNCH_BLOCKS(store_in_tensor_kernel, 1, (uint32_t **)where.data(), host.data());
         LAUNCH(through_tensor_kernel, count, from.data(), (uint32_t *const *)where.data(), tallies, y.data(), count);
         t.keep(from);
         t.keep(y);
@@ -181,17 +187,17 @@ class stored_in_tensor : public layer
     /* The host tells what was tallied, or changes what was read. */
     void between(training &) override
     {
-        CHECK(cudaMemcpyAsync(tally.data(), host, tally.bytes(), cudaMemcpyHostToDevice, stream_of(COMPUTE)));
+        CHECK(cudaMemcpyAsync(tally.data(), host.data(), tally.bytes(), cudaMemcpyHostToDevice, stream_of(COMPUTE)));
         CHECK(cudaStreamSynchronize(stream_of(COMPUTE)));
         for (size_t i = 0; i < tally.count() && !tallies; i++)
-            host[i] = host[i] * 1664525u + 1013904223u;
+            host.data()[i] = host.data()[i] * 1664525u + 1013904223u;
     }
 
   private:
     const size_t count;
     const uint32_t tallies;
     const words where, tally;
-    uint32_t *host = nullptr;
+    const pinned<uint32_t> host;
 };
 
 /* --- variables with room for an address, and numbers in them --- */
