@@ -47,7 +47,8 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
             &told_together, needed,
             "out of memory: %llu bytes are allocated on device %d, and %zu more do not fit into its budget of %llu bytes "
             "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET) together; smallest host budget "
-            "that would do, with room for one tensor to change places: %llu bytes" SPW_SEE("host-memory"),
+            "that would do, with room for one tensor to change places: %llu bytes, as far as the program has come" SPW_SEE(
+                "host-memory"),
             (unsigned long long)d->live_bytes, d->ordinal, bytes, (unsigned long long)d->handles.budget_bytes,
             (unsigned long long)host, (unsigned long long)(needed - d->handles.budget_bytes - d->handles.lacking_bytes));
         return false;

@@ -2,6 +2,7 @@
 """Unlike programs, each of which leans on one kind of driver call, do under any budget what they do without.
 
 usage: calls.py PROGRAM     one of tests/integration/variety/, which each say at their top what they are about"""
+import re
 import sys
 
 from harness import Skipped, finish, named_budget, no_misuse, nothing_left, require, run, same_in_budget, same_results, sentence
@@ -108,6 +109,26 @@ def with_short_host_memory(host_budget):
         require(len(told) == 1, f"told of it {len(told)} times", finished.describe())
 
 
+def with_the_host_memory_that_is_named():
+    # promise: host-budget
+    @sentence("the host budget that the message names is enough for what was refused")
+    def _():
+        without = plain()
+        budget, named = without.peak // 2, 0
+        host_budget = without.peak - budget - (1 << 20)
+        for _ in range(MOST_ATTEMPTS):
+            finished = run([PROGRAM], budget=budget, env={"SPILLWAY_HOST_BUDGET": host_budget})
+            same_in_budget(without, finished, budget)
+            found = re.findall(r"smallest host budget that would do[^:]*: (\d+) bytes", finished.errors)
+            if not found:
+                break
+            named += 1
+            require(int(found[-1]) > host_budget, f"of {host_budget} bytes it says that {found[-1]} would do", finished.describe())
+            host_budget = int(found[-1])
+        require(named > 0 and not found, f"after {named} times it is still refused", finished.describe())
+        require("out of memory" not in finished.errors, finished.describe())
+
+
 with_room()
 while_traced()
 while_moved_and_traced()
@@ -118,4 +139,5 @@ without_registering()
 if PROGRAM.endswith("out-of-memory"):
     for little in ("64KiB", "256KiB", "1MiB", "2MiB"):
         with_short_host_memory(little)
+    with_the_host_memory_that_is_named()
 finish()

@@ -32,6 +32,20 @@ static void each_kind_of_kernel_is_found_out(void **state)
     assert_int_equal(counts.failures, 0);
 }
 
+/* It may follow an address there, and would write to where that leads once more. */
+static void what_variables_may_hold_addresses_before_is_not_tried(void **state)
+{
+    const enum spw_saved_state states[] = {SPW_SAVED_ADDRESSES, SPW_SAVED_UNKNOWN, SPW_SAVED_SEARCHED /* no ticket */};
+    for (unsigned i = 0; i < sizeof(states) / sizeof(*states); i++) {
+        held = (struct spw_saved_variables){.device = device, .state = states[i]};
+        learn(1 << PLAIN);
+        assert_int_equal(verdict_of(PLAIN), SPW_REPLAY_NOT_TRIED);
+        assert_int_equal(spw_probe_counts_of(probe).trials, 0);
+        assert_true(spw_probe_counts_of(probe).looks > 0);
+    }
+    held = (struct spw_saved_variables){0};
+}
+
 static const struct spw_writeset *slot_place(enum kernel k)
 {
     return spw_writeset_of_place_locked(function_of(k), SLOT);
@@ -232,6 +246,7 @@ int main(int argc, char **argv)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_trials, end_trials)
     const struct CMUnitTest tests[] = {
         TEST(each_kind_of_kernel_is_found_out),
+        TEST(what_variables_may_hold_addresses_before_is_not_tried),
         TEST(what_is_behind_a_doubted_place_is_looked_at_and_says_nothing_of_the_rest),
         TEST(what_is_written_otherwise_says_nothing_of_a_doubted_place),
         TEST(a_write_through_a_place_that_was_spared_raises_the_version),

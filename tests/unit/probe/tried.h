@@ -113,6 +113,8 @@ static inline size_t bytes_of(unsigned hit)
     return hit == SLOT ? SLOT_BYTES : BYTES;
 }
 
+static struct spw_saved_variables held; /* what the module's variables held before each launch */
+
 /* As far as probes look at what is kept of a launch. */
 static inline struct spw_recorded_op kept(enum kernel k, const struct spw_call_args *submission,
                                           struct spw_recorded_op_touch *touches)
@@ -127,6 +129,7 @@ static inline struct spw_recorded_op kept(enum kernel k, const struct spw_call_a
                                     .function = function_of(k),
                                     .touches = touches,
                                     .touch_count = HITS,
+                                    .variables = held,
                                     .submission = spw_call_args_keep(submission, memory)};
 }
 
