@@ -4,10 +4,12 @@ against itself without spillway. In one of four no type says what a kernel may w
 large that tensors share them.
 
 usage: awkward.py LIBRARY [KIND] [--first SEED] [--count N] [--minutes M]    so many seeds (default 40), and then as many as the time allows
-       awkward.py LIBRARY --reduce SEED                                      which of a program's layers it takes for its bits to differ
+       awkward.py LIBRARY --reduce SEED [--of N]                             which of a program's layers it takes for its bits to differ
 
 KIND: harm, awkward layers on one stream (harm --random, tests/workloads); or crossing, operations on several streams, in one of
 six programs of two threads.
+
+N kinds to draw from (default all): those that found defects drew from fewer.
 
 LIBRARY: the one that makes its plans in no time, libhasty.so beside the other tests of this folder."""
 import argparse
@@ -118,9 +120,9 @@ def many(library, kind, first, count, minutes):
     require(done < 20 or replaying > done // 8, f"only {replaying} of {done} programs had anything recomputed")
 
 
-def reduced(library, seed):
+def reduced(library, seed, of):
     """The fewest awkward layers with which it is still wrong, by leaving out one after the other."""
-    shown = run([*program(seed), "--show"]).output
+    shown = run([*program(seed, of=of), "--show"]).output
     awkward = [int(number) for number, kind in re.findall(r"^layer (\d+) (\S+)", shown, re.MULTILINE) if kind != "plain"]
 
     def wrong(places):
@@ -128,7 +130,7 @@ def reduced(library, seed):
 
     def judged_with(places):
         try:
-            same(seed, library, places=places)
+            same(seed, library, places=places, of=of)
         except Failed as why:
             return str(why)
         return None
@@ -150,9 +152,10 @@ def main():
     options.add_argument("--count", type=int, default=40)
     options.add_argument("--minutes", type=float, default=0)
     options.add_argument("--reduce", type=int)
+    options.add_argument("--of", type=int, default=0)
     told = options.parse_args()
     if told.reduce is not None:
-        reduced(told.library, told.reduce)
+        reduced(told.library, told.reduce, told.of)
         return
 
     @sentence(f"{SENTENCES[told.kind]}: the same bits within every budget")
