@@ -34,8 +34,7 @@
     X(SPW_REPLAY_MISMATCH, "mismatch", "a replay gave other bytes than the program's launch") \
     X(SPW_REPLAY_NO_TWIN, "no-twin", "its module cannot be loaded a second time, where running it again harms nobody") \
     X(SPW_REPLAY_MODULE_STATE, "module-state", \
-      "its module has variables that are not known, hold addresses, or are too large to be saved, or its kernels allocate " \
-      "memory") \
+      "its module's variables are not known, hold addresses or are too large to be saved, or its kernels allocate memory") \
     X(SPW_REPLAY_PRINTS, "prints", "it may print, which would be seen once more")
 
 enum spw_replay_verdict {

@@ -60,7 +60,8 @@ static const char *look_at_symbol(struct spw_globals *g, const struct spw_cubin 
     const enum place place = place_of(section_name, section.sh_flags);
     if (place == UNKNOWN)
         return "it has variables in places that are not known";
-    return place == NOWHERE ? NULL : spw_globals_add(g, name, strlen(name), place == CONSTANTS);
+    const bool is_text = begins(section_name, ".nv.global.init") && spw_globals_is_text(name, strlen(name));
+    return place == NOWHERE ? NULL : spw_globals_add(g, name, strlen(name), place == CONSTANTS || is_text);
 }
 
 static const char *list_symbols(struct spw_globals *g, const struct spw_cubin *f, const Elf64_Shdr *table, bool *prints)

@@ -20,16 +20,30 @@ static bool begins(const char *name, size_t length, const char *text)
     return length >= strlen(text) && memcmp(name, text, strlen(text)) == 0;
 }
 
-/* What a compiler makes of the program's literals has no name in the program: the texts of assertions, names of functions.
- * nvcc's, LLVM's and Triton's names. */
-static bool is_literal(const char *name, size_t length)
+/* One of these names, with a number behind it. */
+static bool is_numbered(const char *name, size_t length, const char *const *names, size_t count)
 {
-    static const char *const names[] = {"__unnamed_", "$str$", "_$_str_$_", "assertMessage_", "assertFile_", "assertFunc_"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+    for (size_t i = 0; i < count; i++)
         if (begins(name, length, names[i]) && length > strlen(names[i]) &&
             strspn(name + strlen(names[i]), "0123456789") >= length - strlen(names[i]))
             return true;
-    return is(name, length, "$str") || is(name, length, "_$_str");
+    return false;
+}
+
+/* What the compiler makes of the program's literals has no name in the program: the texts of assertions, names of functions.
+ */
+static bool is_literal(const char *name, size_t length)
+{
+    static const char *const names[] = {"__unnamed_", "$str$", "_$_str_$_"};
+    return is_numbered(name, length, names, sizeof(names) / sizeof(*names)) || is(name, length, "$str") ||
+           is(name, length, "_$_str");
+}
+
+/* As a program could call a variable too: one without first values is none of these. */
+bool spw_globals_is_text(const char *name, size_t length)
+{
+    static const char *const names[] = {"assertMessage_", "assertFile_", "assertFunc_"};
+    return is_numbered(name, strnlen(name, length), names, sizeof(names) / sizeof(*names));
 }
 
 /* The tables of CUDA's mathematical functions and of cuRAND's generators (curand_precalc.h, curand_mrg32k3a.h). */

@@ -33,6 +33,9 @@ void spw_globals_finish(struct spw_globals *globals);
  * too: literals of the compiler, the tables of CUDA's libraries, objects of its C++ libraries that have no state. */
 const char *spw_globals_add(struct spw_globals *globals, const char *name, size_t length, bool is_constant);
 
+/* The texts of Triton's assertions, provided that the image has first values for them: constants too. */
+bool spw_globals_is_text(const char *name, size_t length);
+
 /* A kernel calls a function that it does not have: NULL where this keeps nothing that outlives a launch. Who prints leaves
  * nothing that others can read, so that this is a matter of the kernel alone: the functions below. */
 const char *spw_globals_calls(const char *name, size_t length);

@@ -83,6 +83,15 @@ static bool skip_brackets(struct reader *r)
     return true;
 }
 
+/* Behind the name. */
+static bool has_values(struct reader r)
+{
+    struct word w = next(&r);
+    while (is(w, "[") && skip_brackets(&r))
+        w = next(&r);
+    return is(w, "=");
+}
+
 /* Behind .global or .const, to the end: what there is between names are sizes and first values. */
 static const char *list_declaration(struct spw_globals *g, struct reader *r, bool is_constant)
 {
@@ -105,7 +114,8 @@ static const char *list_declaration(struct spw_globals *g, struct reader *r, boo
             while (!why && w.length && r->at < r->end && (skip(r), r->at < r->end) && *r->at != ',' && *r->at != ';')
                 why = (w = next(r), is(w, "(")) && !skip_brackets(r) ? damaged : NULL; /* an expression, generic(name) */
         } else if (!is_named && *w.text != '.' && is_of_a_name(*w.text)) {
-            why = spw_globals_add(g, w.text, w.length, is_constant);
+            const bool is_text = spw_globals_is_text(w.text, w.length) && has_values(*r);
+            why = spw_globals_add(g, w.text, w.length, is_constant || is_text);
             is_named = true;
         } else if (*w.text != '.')
             return damaged;

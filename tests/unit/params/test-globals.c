@@ -38,8 +38,8 @@ static const char section_names[] =
     ".text.f\0.strange\0.nv.merc.nv.global.init\0.nv.merc.nv.shared.reserved.0";
 enum { OTHER_SHARED = 122 };
 static const uint32_t name_at[SECTIONS] = {0, 1, 11, 19, 27, 38, 54, 68, 81, 89, 98};
-static const char names[] = "\0count\0table\0factor\0scratch\0f\0malloc\0outside";
-enum name { COUNT = 1, TABLE = 7, FACTOR = 13, SCRATCH = 20, KERNEL = 28, MALLOC = 30, OUTSIDE = 37 };
+static const char names[] = "\0count\0table\0factor\0scratch\0f\0malloc\0outside\0assertFile_7";
+enum name { COUNT = 1, TABLE = 7, FACTOR = 13, SCRATCH = 20, KERNEL = 28, MALLOC = 30, OUTSIDE = 37, FILE_NAME = 45 };
 enum { SYMBOLS_MAX = 8, PART_HEADER = 64, FAT_HEADER = 16 };
 
 static struct cubin {
@@ -249,15 +249,20 @@ static void what_no_kernel_writes_is_a_constant(void **state)
                         "_ZN4mine16thrust_vector_xyE _ZN4mine6thrust1aE _ZN4cuda4mineE _ZN99thrustE _ZN");
 }
 
-static void the_literals_of_triton_and_llvm_are_constants(void **state)
+static void the_literals_of_llvm_and_triton_are_constants(void **state)
 {
     (void)state;
     assert_string_equal(
         listed_text(".version 9.0\n.target sm_80\n.global .b8 _$_str[11];\n.global .b8 _$_str_$_1[11];\n"
-                    ".global .b8 assertMessage_0[38];\n.global .b8 assertFunc_12[8];\n.global .b8 assertFile_0[9];\n"
-                    ".global .b8 assertMessage[38];\n.global .b8 assertMessage_x[38];\n.global .b8 _$_strings[4];"),
-        "_$_str(c) _$_str_$_1(c) assertMessage_0(c) assertFunc_12(c) assertFile_0(c) "
-        "assertMessage assertMessage_x _$_strings");
+                    ".global .b8 assertMessage_0[3] = {1, 2, 0};\n.global .b8 assertFunc_12[2] = {1, 0}, x;\n"
+                    ".global .b8 assertFile_0[9], y[1] = {1};\n.global .b8 assertMessage[1] = {0};\n"
+                    ".global .b8 assertMessage_x[1] = {0};\n.global .b8 _$_strings[4];"),
+        "_$_str(c) _$_str_$_1(c) assertMessage_0(c) assertFunc_12(c) x assertFile_0 y assertMessage assertMessage_x "
+        "_$_strings");
+    add_symbol(6, FILE_NAME, STT_OBJECT, FIRST_VALUES, 16);
+    assert_string_equal(listed_cubin(), "count table factor(c) assertFile_7(c)");
+    add_symbol(6, FILE_NAME, STT_OBJECT, GLOBALS, 16); /* a variable of the program with that name */
+    assert_string_equal(listed_cubin(), "count table factor(c) assertFile_7");
 }
 
 static void ptx_that_may_hide_variables_is_refused(void **state)
@@ -452,7 +457,7 @@ int main(void)
         TEST(ptx_lists_what_it_declares),
         TEST(ptx_tells_that_functions_are_called_through_pointers),
         TEST(what_no_kernel_writes_is_a_constant),
-        TEST(the_literals_of_triton_and_llvm_are_constants),
+        TEST(the_literals_of_llvm_and_triton_are_constants),
         TEST(ptx_that_may_hide_variables_is_refused),
         TEST(a_fat_binary_lists_what_its_parts_do),
         TEST(parts_that_no_device_takes_are_left_out),
