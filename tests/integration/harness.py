@@ -160,6 +160,7 @@ def same_results(plain, finished):
 
 def no_misuse(finished):
     """By the device's own count nothing was used too early, too late, or without being there."""
+    require(finished.stats is not None, "the device wrote no statistics", finished.describe())
     for count in ("ordering_errors", "faults"):
         require(finished.stats[count] == 0, f"{count}: {finished.stats[count]}", finished.describe())
 

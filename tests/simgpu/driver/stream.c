@@ -202,14 +202,24 @@ void stream_retire(struct stream *s)
     stream_drop(s);
 }
 
-/* Waiting for the legacy stream means waiting for all that it takes turns with: a mark there comes after them. */
+/* Whether another stream has work that this one takes its turn behind, and no operation of its own does so yet: after an
+ * action in the legacy stream "all blocking streams wait on the legacy stream" (CUDA's page on stream synchronization
+ * behaviour), whether anything is submitted to them or not. */
+static bool is_behind_others(const struct stream *s)
+{
+    const struct stream *legacy = s->context->legacy;
+    if (s != legacy)
+        return s->blocking && legacy->tail && legacy->timeline.position != s->legacy_position;
+    bool others = false;
+    for (const struct stream *other = s->context->streams; other; other = other->next)
+        others = others || (other->blocking && other->timeline.position != other->followed_position);
+    return others;
+}
+
+/* To wait for a stream is to wait for what it takes turns with: a mark there comes after them. */
 struct op *stream_newest(struct stream *s)
 {
-    bool others = false;
-    if (s == s->context->legacy)
-        for (const struct stream *other = s->context->streams; other; other = other->next)
-            others = others || (other->blocking && other->timeline.position != other->followed_position);
-    if (others) {
+    if (is_behind_others(s)) {
         struct op *mark = op_create(OP_MARK, s->context, "cuStreamSynchronize");
         if (mark)
             (void)stream_submit(s, mark);

@@ -184,6 +184,15 @@ CHILD_TEST(a_non_blocking_stream_is_not_ordered_by_the_legacy_stream)
     expect_error();
 }
 
+CHILD_TEST(who_waits_for_a_non_blocking_stream_has_not_waited_for_the_legacy_stream)
+{
+    set_up();
+    OK(launch_add(add, memory, COUNT, 1, NULL));
+    OK(cuStreamSynchronize(two));
+    (void)launch_add(add, memory, COUNT, 1, one);
+    expect_error();
+}
+
 /* ---- what is right ---- */
 
 static void expect_clean(void)
@@ -263,6 +272,23 @@ CHILD_TEST(the_legacy_stream_orders_blocking_streams)
     OK(cuMemcpyHtoDAsync(memory, pinned, BYTES, a));
     OK(launch_add(add, memory, COUNT, 1, NULL));
     OK(cuMemcpyDtoHAsync(pinned, memory, BYTES, b));
+    expect_clean();
+}
+
+CHILD_TEST(who_waits_for_a_blocking_stream_has_waited_for_the_legacy_stream)
+{
+    CUstream blocking;
+    set_up();
+    OK(cuStreamCreate(&blocking, CU_STREAM_DEFAULT));
+    OK(launch_add(add, memory, COUNT, 1, NULL));
+    OK(cuStreamSynchronize(blocking)); /* to which nothing was ever submitted */
+    OK(launch_add(add, memory, COUNT, 1, one));
+    OK(cuStreamSynchronize(one));
+    OK(launch_add(add, memory, COUNT, 1, NULL));
+    while (cuStreamQuery(blocking) == CUDA_ERROR_NOT_READY)
+        ;
+    OK(launch_add(add, memory, COUNT, 1, two));
+    OK(cuStreamSynchronize(two));
     expect_clean();
 }
 
@@ -406,12 +432,14 @@ int main(void)
         cmocka_unit_test(an_unmap_of_one_of_two_addresses_under_a_copy_there_is_found),
         cmocka_unit_test(an_old_address_is_found_where_none_is_to_be_used),
         cmocka_unit_test(a_non_blocking_stream_is_not_ordered_by_the_legacy_stream),
+        cmocka_unit_test(who_waits_for_a_non_blocking_stream_has_not_waited_for_the_legacy_stream),
         cmocka_unit_test(one_of_two_addresses_can_be_unmapped_while_the_other_is_used),
         cmocka_unit_test(an_event_orders_two_streams),
         cmocka_unit_test(events_order_through_a_third_stream),
         cmocka_unit_test(waiting_on_the_host_orders),
         cmocka_unit_test(a_successful_query_orders),
         cmocka_unit_test(the_legacy_stream_orders_blocking_streams),
+        cmocka_unit_test(who_waits_for_a_blocking_stream_has_waited_for_the_legacy_stream),
         cmocka_unit_test(what_a_host_function_comes_after_is_known_before_it_returns),
         cmocka_unit_test(a_host_function_runs_while_the_program_waits_for_it_in_its_own_way),
         cmocka_unit_test(a_host_function_tells_the_host),
