@@ -2,11 +2,11 @@
  *
  * Three things have a say in it, and each knows what it is about; a launch is run again where none objects:
  *
- *     a kind of launch, of a device    what probes have shown, before a plan makes use of it    writesets.h
+ *     a class of launches, on a device what probes have shown, before a plan makes use of it    launch_class.h
  *         not tried --tried, and right--> replayable --writes more than it was tried with--> not tried
  *             |                               |
  *             +--tried, and wrong-------------+--> refused, with a verdict
- *     a function, of the process       condemned once a replay of it was wrong                  writesets.h
+ *     a function, of the process       condemned once a replay of it was wrong                  launch_class.h
  *     an operation of a course         whether it was compared; barred once it was wrong        verify_records.h
  *
  * A refusal is for good in all three. What is refused before anything was tried is found where a launch is kept

@@ -11,7 +11,7 @@
 #include "tensormap.h"
 #include "twins.h"
 #include "versions.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 /* ---- loading: what had this handle before is gone, whether or not its end was seen ---- */
 
@@ -19,7 +19,7 @@ static void forget(const void *owner)
 {
     spw_layout_forget(owner);
     spw_lock();
-    spw_writesets_sweep_locked();
+    spw_launch_classes_sweep_locked();
     spw_unlock();
 }
 

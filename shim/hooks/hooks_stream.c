@@ -151,7 +151,7 @@ static void context_goes(CUcontext context)
     spw_devices_context_gone(context);
     spw_layout_forget_all();
     spw_lock();
-    spw_writesets_sweep_locked();
+    spw_launch_classes_sweep_locked();
     spw_unlock();
 }
 

@@ -224,7 +224,7 @@ struct spw_device {
     struct spw_mover *mover;
     struct spw_block *idle_retained; /* in no order */
     struct spw_uses replays;   /* by operations that were run again: what a stream that was not there then comes after */
-    struct spw_probed *probed; /* what probes have shown on it (writesets.h); in no order */
+    struct spw_probed *probed; /* what probes have shown on it (launch_class.h); in no order */
     uint32_t dropping;         /* blocks that `drop` */
     unsigned making;           /* somebody relies on it that nothing more is dropped */
     size_t small_bytes;        /* smaller allocations go to slabs */

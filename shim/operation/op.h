@@ -5,7 +5,7 @@
 #include "ledger.h"
 #include "place.h"
 #include "verdicts.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 struct spw_call_args;
 struct spw_recorded_op;
@@ -33,8 +33,8 @@ struct spw_op {
     unsigned reached;
     /* Of a launch, while versions are kept (versions.h), and not for later than that: what it is a launch of, and that again
      * where it is believed of this one. */
-    struct spw_writeset *kind;
-    const struct spw_writeset *writeset;
+    struct spw_launch_class *class;
+    const struct spw_launch_class *believed;
     uint64_t writes; /* bit per hit: what that said when the operation was looked at. What is learned while it is being begun
                       * holds for later ones: all that is noted of this one has to agree */
     uint64_t spared; /* bit per hit: it is in a place that is not trusted, and believed not to be written through */
@@ -61,14 +61,14 @@ static inline bool spw_op_may_write_hit(const struct spw_op *op, unsigned hit)
 static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
 {
     const bool is_read = hit < 64 && (op->spared | op->inputs) >> hit & 1, is_fresh = hit < 64 && op->fresh >> hit & 1;
-    const bool is_written = !op->writeset || hit >= SPW_WRITESET_HITS || op->writes >> hit & 1;
+    const bool is_written = !op->believed || hit >= SPW_CLASS_HITS || op->writes >> hit & 1;
     return hit >= op->count || (hit < op->count - op->read_only && !is_read && (is_fresh || is_written));
 }
 
 /* Of a launch: that it only reads there is told by the kernel's type, or by the library that launches it. */
 static inline bool spw_op_is_told_to_read_hit(const struct spw_op *op, unsigned hit)
 {
-    return (hit < 64 && op->inputs >> hit & 1) || spw_writeset_is_constant(op->kind, hit);
+    return (hit < 64 && op->inputs >> hit & 1) || spw_launch_class_is_constant(op->class, hit);
 }
 
 /* What a launch is given, and is not known to write, while nobody tells that it only reads it: that it leaves it alike is a

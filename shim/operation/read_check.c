@@ -68,7 +68,7 @@ void spw_read_check_settle_locked(struct spw_device *d, struct spw_read_check *u
         spw_read_check_counts.shown_count++;
     } else {
         spw_read_check_counts.refuted_count++;
-        spw_writesets_refuted_locked(d->ordinal, u->readers);
+        spw_launch_classes_refuted_locked(d->ordinal, u->readers);
         give_up(u);
     }
 }
@@ -113,7 +113,7 @@ static void touch(struct spw_device *d, const struct spw_op *op, const struct sp
         return;
     forget(&u->check);
     u->state = SPW_READ_CHECK_OPEN;
-    u->readers |= spw_writeset_bit_of(op->function);
+    u->readers |= spw_launch_class_bit_of(op->function);
 }
 
 void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock)

@@ -17,9 +17,9 @@
 #include "twins.h"
 #include "versioned.h"
 #include "read_check.h"
-#include "writesets.h"
+#include "launch_class.h"
 
-enum { TOUCHES = SPW_WRITESET_HITS, OVERHEAD = 16 /* of an allocation */ };
+enum { TOUCHES = SPW_CLASS_HITS, OVERHEAD = 16 /* of an allocation */ };
 
 struct spw_recorded_op_counts spw_recorded_op_counts;
 bool spw_recorded_op_order_unseen;
@@ -169,7 +169,7 @@ enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op)
         return SPW_REPLAY_HIDDEN_STATE;
     if (op->count > TOUCHES)
         return SPW_REPLAY_TOO_LARGE;
-    if (op->kind && op->kind->is_collective)
+    if (op->class && op->class->is_collective)
         return SPW_REPLAY_COLLECTIVE;
     const enum spw_replay_verdict verdict = spw_call_args_verdict(op->submission);
     return verdict == SPW_REPLAYABLE && op->function ? spw_twin_verdict_locked(op->function, op->stream->context) : verdict;

@@ -15,7 +15,7 @@
 #include "function_attrs.h"
 #include "slab.h"
 #include "read_check.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 static void raise_epoch(void)
 {
@@ -73,8 +73,8 @@ static uint64_t spared(const struct spw_op *op)
     const uint16_t *places = op->submission->launch.doubted;
     const unsigned sure = op->count - op->doubtful;
     uint64_t hits = 0;
-    for (unsigned i = 0; i < op->doubtful && sure + i < SPW_WRITESET_HITS; i++)
-        if (spw_writeset_is_spared(spw_writeset_of_place_locked(op->function, places[i])))
+    for (unsigned i = 0; i < op->doubtful && sure + i < SPW_CLASS_HITS; i++)
+        if (spw_launch_class_is_spared(spw_launch_class_of_place_locked(op->function, places[i])))
             hits |= UINT64_C(1) << (sure + i);
     return hits;
 }
@@ -84,7 +84,7 @@ static uint64_t spared(const struct spw_op *op)
 static uint64_t fresh(const struct spw_op *op)
 {
     uint64_t hits = 0;
-    for (unsigned i = 0; i < op->count - op->doubtful && i < SPW_WRITESET_HITS; i++) {
+    for (unsigned i = 0; i < op->count - op->doubtful && i < SPW_CLASS_HITS; i++) {
         const struct spw_versioned *v = spw_versioned_at_locked(op->hits[i], NULL);
         if (v && spw_version_is_fresh(v))
             hits |= UINT64_C(1) << i;
@@ -92,11 +92,11 @@ static uint64_t fresh(const struct spw_op *op)
     return hits;
 }
 
-static void declare(struct spw_writeset *set, const struct spw_call_args *s)
+static void declare(struct spw_launch_class *set, const struct spw_call_args *s)
 {
     struct spw_declared declared;
     spw_call_args_declared(s, &declared);
-    spw_writeset_declare_locked(set, &declared);
+    spw_launch_class_declare_locked(set, &declared);
 }
 
 /* Hits of a launch that could be run again in a workspace of ours, which is wanted then. */
@@ -119,20 +119,21 @@ void spw_versions_look_locked(struct spw_op *op)
     uint32_t numbers[SPW_CALL_ARGS_NUMBERS];
     if (!s || s->kind != SPW_SUBMIT_LAUNCH || op->everything)
         return;
-    struct spw_writeset *set = spw_writeset_of_locked(op->function, spw_call_args_places(s), op->count - op->doubtful);
+    struct spw_launch_class *set =
+        spw_launch_class_of_locked(op->function, spw_call_args_places(s), op->count - op->doubtful);
     if (!set)
         return;
     const unsigned count = spw_call_args_numbers(s, numbers);
-    set->is_strange = !spw_writeset_covers(set, numbers, count);
+    set->is_strange = !spw_launch_class_covers(set, numbers, count);
     if (!set->is_declared)
         declare(set, s);
-    op->kind = set;
+    op->class = set;
     op->fresh = fresh(op);
     op->inputs = spw_library_inputs_among(op->hits, op->count - op->doubtful) & ~op->fresh;
     op->scratch = scratch(op);
-    op->writeset = set->is_strange ? NULL : set;
+    op->believed = set->is_strange ? NULL : set;
     op->writes = set->writes;
-    if (op->writeset && set->changed)
+    if (op->believed && set->changed)
         op->spared = spared(op);
 }
 

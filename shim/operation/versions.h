@@ -29,7 +29,7 @@ void spw_versions_keep_locked(bool keep);
 
 /* ---- what the engine asks and tells of each operation while versions are kept; engine lock ---- */
 
-/* Finds out what is known of what the operation writes (op->kind), and whether that holds of it (op->writeset). */
+/* Finds out what is known of what the operation writes (op->class), and whether that holds of it (op->believed). */
 void spw_versions_look_locked(struct spw_op *op);
 
 /* True when the operation has to be begun the slow way: it may write something needed, or everything. */

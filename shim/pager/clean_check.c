@@ -13,7 +13,7 @@ struct spw_clean_check_counts spw_clean_check_counts;
 void spw_clean_check_note_locked(const struct spw_op *op)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const unsigned doubtful = op->writeset ? op->count - op->read_only : 0;
+    const unsigned doubtful = op->believed ? op->count - op->read_only : 0;
     for (unsigned i = 0; i < doubtful; i++) {
         if (spw_op_writes_hit(op, i))
             continue;
@@ -182,7 +182,7 @@ bool spw_clean_check_forbids_locked(struct spw_device *d, struct spw_block *b)
         return false;
     }
     if (answered && known) {
-        spw_writesets_refuted_locked(d->ordinal, b->proof.readers);
+        spw_launch_classes_refuted_locked(d->ordinal, b->proof.readers);
         spw_object_soil(&b->object);
     } else
         copy_rather(b);
@@ -226,17 +226,17 @@ void spw_clean_check_forget_locked(struct spw_block *b)
 void spw_clean_check_settle_slow_unlocking(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    spw_writesets_doubted = false;
+    spw_launch_classes_doubted = false;
     spw_unlock();
     int r = spw_versions_break();
     spw_lock();
     if (r < 0)
-        spw_writesets_doubted = true; /* what is dropped could not be made again: the next operation tries anew */
+        spw_launch_classes_doubted = true; /* what is dropped could not be made again: the next operation tries anew */
 }
 
 void spw_clean_check_reset(void)
 {
     spw_clean_check_counts = (struct spw_clean_check_counts){0};
-    spw_writesets_refuted_count = 0;
-    spw_writesets_doubted = false;
+    spw_launch_classes_refuted_count = 0;
+    spw_launch_classes_doubted = false;
 }

@@ -1,7 +1,7 @@
 /* clean_check.h - a tensor that leaves without a copy because launches are believed not to have written it is proven to hold
  * what its copy on the host holds.
  *
- * What a launch writes is known from a few observations (writesets.h). One that multiplies by 1 leaves its tensor alike
+ * What a launch writes is known from a few observations (launch_class.h). One that multiplies by 1 leaves its tensor alike
  * until one day it multiplies by 0.5, so a tensor that only such a belief calls clean is not let go on its strength. While
  * versions are kept, a copy out comes after a digest of what it will copy. Before a believed tensor goes without a copy,
  * a second one is taken behind its last use, and its memory goes once both are known and equal.
@@ -33,7 +33,7 @@
 #include "content.h"
 #include "lock.h"
 #include "ours.h"
-#include "writesets.h"
+#include "launch_class.h"
 #include <cuda.h>
 
 struct spw_block;
@@ -52,7 +52,7 @@ extern struct spw_clean_check_counts spw_clean_check_counts;
 /* A launch of the function is believed not to write it. */
 static inline void spw_clean_check_assume(struct spw_clean_check *proof, CUfunction function)
 {
-    proof->readers = (proof->believed ? proof->readers : 0) | spw_writeset_bit_of(function);
+    proof->readers = (proof->believed ? proof->readers : 0) | spw_launch_class_bit_of(function);
     proof->believed = true;
 }
 
@@ -103,7 +103,7 @@ void spw_clean_check_settle_slow_unlocking(void);
 static inline void spw_clean_check_settle_unlocking(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (spw_writesets_doubted)
+    if (spw_launch_classes_doubted)
         spw_clean_check_settle_slow_unlocking();
 }
 

@@ -417,8 +417,8 @@ int spw_op_begin(struct spw_op *op)
 {
     op->timed = NULL;
     op->reached = op->count;
-    op->kind = NULL;
-    op->writeset = NULL;
+    op->class = NULL;
+    op->believed = NULL;
     op->spared = op->fresh = op->inputs = op->scratch = 0;
     op->wish = 0;
     op->recorded_op = NULL;

@@ -24,7 +24,7 @@ static bool add_piece(struct spw_exam *e, const struct spw_op *op, struct spw_bl
         }
     if (b && b->pack && b->pinned) /* somebody may write what lies beside it at any time, and would lose it */
         return false;
-    if (e->count == SPW_WRITESET_HITS)
+    if (e->count == SPW_CLASS_HITS)
         return false;
     e->pieces[e->count++] =
         (struct spw_exam_piece){.block = b,
@@ -40,7 +40,7 @@ static bool add_piece(struct spw_exam *e, const struct spw_op *op, struct spw_bl
 /* What only one of several addresses in it says is not enough. */
 static void find_constants(struct spw_exam *e, const struct spw_op *op)
 {
-    const uint64_t constant = op->writeset ? op->writeset->declared.constant & ~op->writeset->writes : 0;
+    const uint64_t constant = op->believed ? op->believed->declared.constant & ~op->believed->writes : 0;
     for (uint32_t i = 0; i < e->count; i++)
         if (e->pieces[i].content == SPW_EXAM_DEFINED &&
             !(e->pieces[i].hits & ~(constant & spw_exam_hits(op->count - op->doubtful))))
@@ -51,7 +51,7 @@ bool spw_exam_list_locked(struct spw_exam *e, const struct spw_device *d, const 
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     e->count = 0;
-    for (unsigned i = 0; i < op->count && i < SPW_WRITESET_HITS; i++) {
+    for (unsigned i = 0; i < op->count && i < SPW_CLASS_HITS; i++) {
         struct spw_object *o = spw_object_at_locked(op->hits[i]);
         struct spw_slot *slot = NULL;
         if (!o || o->attention & SPW_FREE)
@@ -90,19 +90,19 @@ void spw_exam_begin_locked(const struct spw_op *op, enum spw_probe_step step, st
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     e->step = step;
     e->function = op->function;
-    e->places = op->kind->places;
-    e->number = op->kind->number;
+    e->places = op->class->places;
+    e->number = op->class->number;
     e->number_count = spw_call_args_numbers(op->submission, e->numbers);
     e->hits = op->count - op->doubtful;
-    e->doubted_count = op->doubtful < SPW_WRITESET_HITS ? op->doubtful : SPW_WRITESET_HITS;
+    e->doubted_count = op->doubtful < SPW_CLASS_HITS ? op->doubtful : SPW_CLASS_HITS;
     if (e->doubted_count)
         memcpy(e->doubted, op->submission->launch.doubted, e->doubted_count * sizeof(*e->doubted));
 }
 
-struct spw_probed *spw_exam_kind_locked(const struct spw_exam *e, struct spw_device *d)
+struct spw_probed *spw_exam_class_locked(const struct spw_exam *e, struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_writeset *set = spw_writeset_numbered_locked(e->function, e->places, e->number);
+    struct spw_launch_class *set = spw_launch_class_numbered_locked(e->function, e->places, e->number);
     return set ? spw_probed_find(set, d) : NULL;
 }
 

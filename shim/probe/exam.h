@@ -9,7 +9,7 @@
 #include "op.h"
 #include "probe_policy.h"
 #include "slab.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 enum { SPW_EXAM_PASSES = 2 }; /* launches again */
 
@@ -36,12 +36,12 @@ struct spw_exam_piece {
 struct spw_exam {
     enum spw_probe_step step; /* NOTHING: this one is free */
     uint32_t count;
-    struct spw_exam_piece *pieces; /* SPW_WRITESET_HITS of them */
+    struct spw_exam_piece *pieces; /* SPW_CLASS_HITS of them */
     CUfunction function;
-    uint64_t places;       /* with it, the kind */
+    uint64_t places;       /* with it, the class */
     uint32_t number, hits; /* of these; behind them those that are doubted */
     uint32_t doubted_count;
-    uint16_t doubted[SPW_WRITESET_HITS];     /* their places */
+    uint16_t doubted[SPW_CLASS_HITS];        /* their places */
     uint32_t numbers[SPW_CALL_ARGS_NUMBERS]; /* that it was given */
     unsigned number_count;
 };
@@ -49,7 +49,7 @@ struct spw_exam {
 /* One bit for each of the first `hits` addresses. */
 static inline uint64_t spw_exam_hits(uint32_t hits)
 {
-    return hits >= SPW_WRITESET_HITS ? UINT64_MAX : (UINT64_C(1) << hits) - 1;
+    return hits >= SPW_CLASS_HITS ? UINT64_MAX : (UINT64_C(1) << hits) - 1;
 }
 
 static inline struct spw_object *spw_exam_object(const struct spw_exam_piece *p)
@@ -65,8 +65,8 @@ bool spw_exam_is_there_locked(const struct spw_exam *e);
 
 void spw_exam_begin_locked(const struct spw_op *op, enum spw_probe_step step, struct spw_exam *e);
 
-/* The kind of launch on the device; NULL: it went with its module. */
-struct spw_probed *spw_exam_kind_locked(const struct spw_exam *e, struct spw_device *d);
+/* The class of launches on the device; NULL: it went with its module. */
+struct spw_probed *spw_exam_class_locked(const struct spw_exam *e, struct spw_device *d);
 
 /* The answers are not awaited any more: the exam is free for another launch. */
 void spw_exam_end_locked(struct spw_exam *e);

@@ -64,12 +64,12 @@ static void see(const struct spw_exam *e, const struct spw_exam_piece *p, bool i
 
 static void note_doubted(const struct spw_exam *e, const struct seen *seen)
 {
-    for (uint32_t i = 0; i < e->doubted_count && e->hits + i < SPW_WRITESET_HITS; i++) {
+    for (uint32_t i = 0; i < e->doubted_count && e->hits + i < SPW_CLASS_HITS; i++) {
         const uint64_t hit = UINT64_C(1) << (e->hits + i);
-        struct spw_writeset *place = spw_writeset_of_place_locked(e->function, e->doubted[i]);
-        const bool was_spared = spw_writeset_is_spared(place);
+        struct spw_launch_class *place = spw_launch_class_of_place_locked(e->function, e->doubted[i]);
+        const bool was_spared = spw_launch_class_is_spared(place);
         if (place && hit & (seen->doubted_changed | seen->unchanged))
-            (void)spw_writeset_observed_locked(place, (hit & seen->doubted_changed) != 0, 1);
+            (void)spw_launch_class_observed_locked(place, (hit & seen->doubted_changed) != 0, 1);
         if (was_spared && hit & seen->doubted_changed)
             distrust(e, hit);
     }
@@ -77,14 +77,14 @@ static void note_doubted(const struct spw_exam *e, const struct seen *seen)
 
 static void note_look(struct spw_probed *probed, const struct spw_exam *e, const struct seen *seen)
 {
-    struct spw_writeset *kind = probed->kind;
-    const uint64_t before = kind->changed;
-    if (spw_writeset_observed_locked(kind, seen->changed, UINT64_MAX))
+    struct spw_launch_class *class = probed->class;
+    const uint64_t before = class->changed;
+    if (spw_launch_class_observed_locked(class, seen->changed, UINT64_MAX))
         distrust(e, seen->changed);
-    spw_writeset_note_numbers_locked(kind, e->numbers, e->number_count);
-    if (kind->changed != before)
-        spw_probe_kind_widened(probed);
-    spw_probe_kind_observed(probed);
+    spw_launch_class_note_numbers_locked(class, e->numbers, e->number_count);
+    if (class->changed != before)
+        spw_probe_class_widened(probed);
+    spw_probe_class_observed(probed);
 }
 
 int spw_exam_read_locked(struct spw_device *d, struct spw_exam *e)
@@ -103,12 +103,12 @@ int spw_exam_read_locked(struct spw_device *d, struct spw_exam *e)
         else
             verdict = worse(verdict, judge(hashes));
     }
-    struct spw_probed *kind = spw_exam_kind_locked(e, d);
+    struct spw_probed *class = spw_exam_class_locked(e, d);
     if (is_look)
         note_doubted(e, &seen);
-    if (kind && is_look)
-        note_look(kind, e, &seen);
-    else if (kind)
-        spw_probe_kind_replayed(kind, verdict);
+    if (class && is_look)
+        note_look(class, e, &seen);
+    else if (class)
+        spw_probe_class_replayed(class, verdict);
     return 1;
 }

@@ -3,7 +3,7 @@
 #define SPILLWAY_SHIM_EXAM_ANSWERS_H
 #include "exam.h"
 
-/* 1: taken note of, of its kind; 0: not all are there yet; negative: some will never come. Engine
+/* 1: taken note of, of its class; 0: not all are there yet; negative: some will never come. Engine
  * lock. */
 int spw_exam_read_locked(struct spw_device *d, struct spw_exam *e);
 #endif

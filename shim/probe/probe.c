@@ -71,7 +71,7 @@ static struct spw_exam *free_exam(struct spw_probe *t)
         if (e->step != SPW_PROBE_NOTHING)
             continue;
         if (!e->pieces)
-            e->pieces = malloc(SPW_WRITESET_HITS * sizeof(*e->pieces));
+            e->pieces = malloc(SPW_CLASS_HITS * sizeof(*e->pieces));
         return e->pieces ? e : NULL;
     }
     return NULL;
@@ -79,10 +79,10 @@ static struct spw_exam *free_exam(struct spw_probe *t)
 
 static void miss_exam(struct spw_probe *t, struct spw_exam *e)
 {
-    struct spw_probed *kind = spw_exam_kind_locked(e, t->device);
+    struct spw_probed *class = spw_exam_class_locked(e, t->device);
     t->counts.failures++;
-    if (kind)
-        spw_probe_kind_missed(kind);
+    if (class)
+        spw_probe_class_missed(class);
     spw_exam_end_locked(e);
 }
 
@@ -114,11 +114,11 @@ void spw_probe_poll(struct spw_probe *t)
         poll(t, &t->exams[i]);
 }
 
-/* The same for the one whose answer says what is next for the kind. */
-static void poll_kind(struct spw_probe *t, const struct spw_writeset *kind)
+/* The same for the one whose answer says what is next for the class. */
+static void poll_class(struct spw_probe *t, const struct spw_launch_class *class)
 {
     for (unsigned i = 0; i < EXAMS; i++)
-        if (t->exams[i].number == kind->number)
+        if (t->exams[i].number == class->number)
             poll(t, &t->exams[i]);
 }
 
@@ -382,14 +382,14 @@ static int observe(struct spw_probe *t, const struct spw_op *op, struct spw_exam
 
 bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
 {
-    if (t->now || !op->kind || spw_recorded_op_order_unseen) /* looks would order streams as well */
+    if (t->now || !op->class || spw_recorded_op_order_unseen) /* looks would order streams as well */
         return false;
-    poll_kind(t, op->kind);
+    poll_class(t, op->class);
     struct spw_exam *e = free_exam(t);
     if (!e)
         return false;
     struct places places = {0};
-    struct spw_probe_launch launch = {.kind = op->kind, .geometry = op->signature.geometry, .us = us};
+    struct spw_probe_launch launch = {.class = op->class, .geometry = op->signature.geometry, .us = us};
     int r = spw_exam_list_locked(e, t->device, op) ? 0 : -EINVAL;
     if (r == 0)
         places = find_memory(t, e, &launch);

@@ -9,7 +9,7 @@
  *
  * So a launch is never shown anything that the program did not show it: no index, address, flag or counter is made up.
  *
- * Nobody waits: hashes are read when they are there. What is known is kept in writesets.h. Engine lock, but where it says
+ * Nobody waits: hashes are read when they are there. What is known is kept in launch_class.h. Engine lock, but where it says
  * otherwise. */
 #ifndef SPILLWAY_SHIM_PROBE_H
 #define SPILLWAY_SHIM_PROBE_H
@@ -44,7 +44,7 @@ bool spw_probe_give_up_scratch_locked(struct spw_probe *probe);
 
 /* The operation was begun, it takes about `us`: everything that it touches is there. Submits what has to come before it, and
  * sets op->probe where spw_probe_after() has to be called behind the driver's call. True: it is to be launched again then,
- * so that it has to be kept as well (op->wish). Needs op->kind. */
+ * so that it has to be kept as well (op->wish). Needs op->class. */
 bool spw_probe_before(struct spw_probe *probe, struct spw_op *op, double us);
 
 /* Reads the answers that are there. */

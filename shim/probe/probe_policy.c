@@ -36,9 +36,9 @@ void spw_probe_policy_go_on(struct spw_probe_policy *l)
 
 static bool may_try(const struct spw_probed *lesson)
 {
-    return lesson->kind->changed && (lesson->fits || lesson->fits_late) && lesson->verdict <= SPW_REPLAYABLE &&
+    return lesson->class->changed && (lesson->fits || lesson->fits_late) && lesson->verdict <= SPW_REPLAYABLE &&
            lesson->tries < TRIES && lesson->failures < FAILURES && (lesson->fits || !lesson->tries) &&
-           !spw_function_is_condemned_locked(lesson->kind->function);
+           !spw_function_is_condemned_locked(lesson->class->function);
 }
 
 static bool is_wanted(const struct spw_probed *lesson)
@@ -78,7 +78,7 @@ bool spw_probe_policy_round(struct spw_probe_policy *l)
     return l->is_complete;
 }
 
-/* No launch of the kind fitted in a whole iteration: it is tried once with the help of host memory. */
+/* No launch of the class fitted in a whole iteration: it is tried once with the help of host memory. */
 static bool is_tried_late(const struct spw_probe_policy *l, const struct spw_probed *lesson,
                           const struct spw_probe_launch *launch)
 {
@@ -91,7 +91,7 @@ static enum spw_probe_step step_of(const struct spw_probe_policy *l, const struc
 {
     if (lesson->under_way || lesson->failures >= FAILURES)
         return SPW_PROBE_NOTHING;
-    const unsigned looks = launch->kind->is_strange ? MORE_LOOKS : LOOKS;
+    const unsigned looks = launch->class->is_strange ? MORE_LOOKS : LOOKS;
     const bool is_seen = lesson->looks >= looks || (is_short_of_time(l) && lesson->looks > lesson->tries && may_try(lesson));
     if (!is_seen)
         return SPW_PROBE_OBSERVE;
@@ -104,7 +104,7 @@ static void note(const struct spw_probe_policy *l, struct spw_probed *lesson, co
 {
     lesson->first_round = lesson->came ? lesson->first_round : l->rounds;
     lesson->came = true;
-    lesson->is_strange |= launch->kind->is_strange;
+    lesson->is_strange |= launch->class->is_strange;
     lesson->fits_late |= launch->fits_late && launch->late_us <= l->late_left_us;
     if (!launch->fits)
         return;
@@ -128,9 +128,9 @@ static bool can_afford(struct spw_probe_policy *l, enum spw_probe_step step, con
 
 enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *l, const struct spw_probe_launch *launch)
 {
-    if (!launch->kind || !launch->kind->count || l->is_complete)
+    if (!launch->class || !launch->class->count || l->is_complete)
         return SPW_PROBE_NOTHING;
-    struct spw_probed *lesson = spw_probed_of_locked(launch->kind, l->device);
+    struct spw_probed *lesson = spw_probed_of_locked(launch->class, l->device);
     if (!lesson)
         return SPW_PROBE_NOTHING;
     note(l, lesson, launch);
@@ -146,21 +146,21 @@ enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *l, const stru
     return step;
 }
 
-/* The only place where the verdict on a kind changes: a refusal is for good. */
+/* The only place where the verdict on a class changes: a refusal is for good. */
 static void judge(struct spw_probed *it, enum spw_replay_verdict verdict)
 {
     SPW_ASSERT(it->verdict <= SPW_REPLAYABLE || verdict > SPW_REPLAYABLE, "a refusal is for good");
     it->verdict = verdict;
 }
 
-void spw_probe_kind_observed(struct spw_probed *it)
+void spw_probe_class_observed(struct spw_probed *it)
 {
     it->is_strange = false; /* or the next one says so again */
     it->under_way = false;
     it->looks++;
 }
 
-void spw_probe_kind_widened(struct spw_probed *it)
+void spw_probe_class_widened(struct spw_probed *it)
 {
     if (!it->tries || it->verdict > SPW_REPLAYABLE)
         return;
@@ -168,7 +168,7 @@ void spw_probe_kind_widened(struct spw_probed *it)
     judge(it, SPW_REPLAY_NOT_TRIED);
 }
 
-void spw_probe_kind_replayed(struct spw_probed *it, enum spw_replay_verdict verdict)
+void spw_probe_class_replayed(struct spw_probed *it, enum spw_replay_verdict verdict)
 {
     it->under_way = false;
     it->tries++;
@@ -176,21 +176,21 @@ void spw_probe_kind_replayed(struct spw_probed *it, enum spw_replay_verdict verd
         judge(it, verdict);
 }
 
-void spw_probe_kind_missed(struct spw_probed *it)
+void spw_probe_class_missed(struct spw_probed *it)
 {
     it->under_way = false;
     it->failures++;
 }
 
-enum spw_replay_verdict spw_probe_verdict_locked(const struct spw_writeset *kind, const struct spw_device *d)
+enum spw_replay_verdict spw_probe_verdict_locked(const struct spw_launch_class *class, const struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const struct spw_probed *it = kind ? spw_probed_find(kind, d) : NULL;
+    const struct spw_probed *it = class ? spw_probed_find(class, d) : NULL;
     if (!it)
         return SPW_REPLAY_NOT_TRIED;
-    if (spw_function_is_condemned_locked(kind->function))
+    if (spw_function_is_condemned_locked(class->function))
         return SPW_REPLAY_MISMATCH;
-    if (it->verdict == SPW_REPLAY_NOT_TRIED && kind->changed && it->came && !it->fits && !it->fits_late)
+    if (it->verdict == SPW_REPLAY_NOT_TRIED && class->changed && it->came && !it->fits && !it->fits_late)
         return SPW_REPLAY_TOO_LARGE;
     return it->verdict;
 }

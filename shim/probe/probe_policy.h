@@ -1,20 +1,20 @@
-/* probe_policy.h - how far learning about each kind of launch has come, what is to be learned from which launch next, and
- * whether launches of the kind can be replayed.
+/* probe_policy.h - how far learning about each class of launches has come, what is to be learned from which launch next, and
+ * whether launches of the class can be replayed.
  *
- * A kind is what has a write set of its own (writesets.h, which keeps what is known of it). It is first looked at: what of
- * all that a launch touches is different afterwards? Then it is tried: launched again, with something else where its output
- * was. Each is done twice where there is time, probes with different geometry where there is any. Trials take memory that
- * the program's tensors would use, for as long as any is wanted: so they come last, and in few iterations. A launch that is
- * too large for that memory leaves it to others of its kind. All of it takes time of the device, so an iteration gets an
- * allowance, and the whole of learning another. What is known of a kind holds until its module is unloaded; each operation
- * that is replayed is watched on top of that. Launches of one kind may differ by a parameter that is no address: one that is
- * given other numbers than those looked at is looked at as well.
+ * A class is what has a write set of its own (launch_class.h, which keeps what is known of it). It is first looked at: what
+ * of all that a launch touches is different afterwards? Then it is tried: launched again, with something else where its
+ * output was. Each is done twice where there is time, probes with different geometry where there is any. Trials take memory
+ * that the program's tensors would use, for as long as any is wanted: so they come last, and in few iterations. A launch
+ * that is too large for that memory leaves it to others of its class. All of it takes time of the device, so an iteration
+ * gets an allowance, and the whole of learning another. What is known of a class holds until its module is unloaded; each
+ * operation that is replayed is watched on top of that. Launches of one class may differ by a parameter that is no address:
+ * one that is given other numbers than those looked at is looked at as well.
  *
  *     looked at, `looks` times --it was seen to write--> tried, `tries` times --> replayable, or refused with a verdict
  *             ^                                             |
  *             +--widened: it writes more than that----------+ unless it was refused
  *
- * A kind of whose launches so many were `failures` that gave no answer is let be, with the verdict that it has.
+ * A class of whose launches so many were `failures` that gave no answer is let be, with the verdict that it has.
  *
  * Decides only; probe.c carries it out. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_PROBE_POLICY_H
@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #include "verdicts.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 enum spw_probe_step { SPW_PROBE_NOTHING, SPW_PROBE_OBSERVE, SPW_PROBE_REPLAY };
 
@@ -53,7 +53,7 @@ bool spw_probe_policy_round(struct spw_probe_policy *policy);
 bool spw_probe_policy_wants_probes(const struct spw_probe_policy *policy);
 
 struct spw_probe_launch {
-    struct spw_writeset *kind;
+    struct spw_launch_class *class;
     uint64_t geometry;
     double us, late_us; /* that it takes, and that copies to host memory and back take, about */
     bool fits;          /* into the memory for probes */
@@ -61,14 +61,14 @@ struct spw_probe_launch {
     bool has_memory;    /* that for probes is there */
 };
 
-/* What is to be done with this launch. Unless that is nothing, a probe of its kind is under way until one of the three below
- * ends it. */
+/* What is to be done with this launch. Unless that is nothing, a probe of its class is under way until one of the three
+ * below ends it. */
 enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *policy, const struct spw_probe_launch *launch);
-void spw_probe_kind_observed(struct spw_probed *it);
-void spw_probe_kind_widened(struct spw_probed *it); /* it writes more than it was tried with */
-void spw_probe_kind_replayed(struct spw_probed *it, enum spw_replay_verdict verdict);
-void spw_probe_kind_missed(struct spw_probed *it); /* there was no answer */
+void spw_probe_class_observed(struct spw_probed *it);
+void spw_probe_class_widened(struct spw_probed *it); /* it writes more than it was tried with */
+void spw_probe_class_replayed(struct spw_probed *it, enum spw_replay_verdict verdict);
+void spw_probe_class_missed(struct spw_probed *it); /* there was no answer */
 
-/* Of launches of the kind on the device; NULL: not tried. */
-enum spw_replay_verdict spw_probe_verdict_locked(const struct spw_writeset *kind, const struct spw_device *d);
+/* Of launches of the class on the device; NULL: not tried. */
+enum spw_replay_verdict spw_probe_verdict_locked(const struct spw_launch_class *class, const struct spw_device *d);
 #endif

@@ -12,12 +12,12 @@
 #include "call_args.h"
 #include "probe.h"
 #include "readable.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 /* What an operation was like when it came last. */
 struct fact {
     CUfunction function;
-    uint64_t places; /* of a launch: its kind */
+    uint64_t places; /* of a launch: its class */
     uint32_t number, hits;
     uint64_t reads; /* bit per hit: it is told to only read there, as a copy's source or a library's input */
     uint64_t works; /* bit per hit: it is in the workspace of a library's call */
@@ -144,8 +144,8 @@ static uint64_t bits(unsigned count)
 static struct fact fact_of(const struct spw_op *op)
 {
     struct fact f = {.function = op->function,
-                     .places = op->kind ? op->kind->places : 0,
-                     .number = op->kind ? op->kind->number : 0,
+                     .places = op->class ? op->class->places : 0,
+                     .number = op->class ? op->class->number : 0,
                      .hits = op->count - op->doubtful,
                      .reads = op->inputs,
                      .works = op->scratch,
@@ -175,44 +175,44 @@ void spw_probe_session_op_locked(struct spw_probe_session *l, struct spw_op *op,
 /* ---- conclusions ---- */
 
 /* NULL: nothing is known of the launch by now. */
-static const struct spw_writeset *kind_of(const struct fact *f)
+static const struct spw_launch_class *class_of(const struct fact *f)
 {
-    const struct spw_writeset *kind = f->number ? spw_writeset_of_locked(f->function, f->places, f->hits) : NULL;
-    return kind && kind->number == f->number ? kind : NULL;
+    const struct spw_launch_class *class = f->number ? spw_launch_class_of_locked(f->function, f->places, f->hits) : NULL;
+    return class && class->number == f->number ? class : NULL;
 }
 
 static enum spw_replay_verdict verdict_of(const struct spw_probe_session *l, const struct fact *f,
-                                          const struct spw_writeset *kind)
+                                          const struct spw_launch_class *class)
 {
     if (f->refused != SPW_REPLAYABLE)
         return f->refused;
-    return f->function ? spw_probe_verdict_locked(kind, l->device) : SPW_REPLAYABLE;
+    return f->function ? spw_probe_verdict_locked(class, l->device) : SPW_REPLAYABLE;
 }
 
 /* How hit `i` is used. What a launch writes it is taken to update, whatever it was seen to leave of it. */
-static uint8_t access_of(const struct fact *f, const struct spw_writeset *kind, unsigned i)
+static uint8_t access_of(const struct fact *f, const struct spw_launch_class *class, unsigned i)
 {
     const bool is_launch = f->function != NULL, makes = !is_launch && i < 64 && f->makes >> i & 1;
     if (i < 64 && f->works >> i & 1)
         return SPW_COURSE_SCRATCH;
     if (i < 64 && f->reads >> i & 1)
         return SPW_COURSE_READS;
-    if (is_launch && !spw_writeset_writes(kind, i))
-        return spw_writeset_is_constant(kind, i) ? SPW_COURSE_READS : SPW_COURSE_READS | SPW_COURSE_BELIEVED;
+    if (is_launch && !spw_launch_class_writes(class, i))
+        return spw_launch_class_is_constant(class, i) ? SPW_COURSE_READS : SPW_COURSE_READS | SPW_COURSE_BELIEVED;
     return makes ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
 }
 
 static enum spw_replay_verdict conclude(struct spw_probe_session *l, uint32_t ordinal, uint8_t *access)
 {
     const struct fact *f = &l->facts[ordinal];
-    const struct spw_writeset *kind = kind_of(f);
-    const enum spw_replay_verdict verdict = f->known || f->hits ? verdict_of(l, f, kind) : SPW_REPLAY_NOT_TRIED;
+    const struct spw_launch_class *class = class_of(f);
+    const enum spw_replay_verdict verdict = f->known || f->hits ? verdict_of(l, f, class) : SPW_REPLAY_NOT_TRIED;
     const bool replayable = verdict == SPW_REPLAYABLE;
     const double us = l->course->ops[ordinal].us;
     l->result.count[verdict]++;
     l->result.us[verdict] += us > 0 ? us : 0;
     for (uint32_t i = 0; i < f->hits && f->known; i++)
-        access[i] = access_of(f, kind, i);
+        access[i] = access_of(f, class, i);
     if (f->known)
         (void)spw_course_learn(l->course, ordinal, access, f->hits, replayable); /* another number of hits: as it was */
     return verdict;
@@ -231,7 +231,7 @@ static void say(const struct spw_probe_session *l)
 }
 
 /* Each kind of operation once: what becomes of it, and why. */
-static void say_kinds(const struct spw_probe_session *l)
+static void say_classes(const struct spw_probe_session *l)
 {
     char name[256];
     for (uint32_t i = 0; spw_log_enabled(SPW_LOG_DEBUG) && i < l->course->op_count; i++) {
@@ -241,7 +241,7 @@ static void say_kinds(const struct spw_probe_session *l)
             is_first = l->facts[k].function != f->function || l->facts[k].places != f->places;
         if (is_first)
             spw_debug("device %d: replay of %s: %s", l->device->ordinal, spw_readable_name(f->function, name, sizeof(name)),
-                      spw_replay_verdict_text(verdict_of(l, f, kind_of(f))));
+                      spw_replay_verdict_text(verdict_of(l, f, class_of(f))));
     }
 }
 
@@ -256,7 +256,7 @@ static void finish(struct spw_probe_session *l)
     for (uint32_t i = 0; access && judged && i < l->course->op_count; i++)
         judged[i] = (struct spw_judged){l->facts[i].function, conclude(l, i, access)};
     say(l);
-    say_kinds(l);
+    say_classes(l);
     if (access && judged)
         spw_refusals_learned_locked(l->device, l->course, judged);
     free(access);

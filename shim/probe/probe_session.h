@@ -3,7 +3,7 @@
  *
  * Launches are looked at and tried (probe.h) in a few iterations, copies and sets say themselves what they do. The course
  * then tells reads from writes, and which operations can be replayed. One course of a device at a time; what is known about
- * a kind of launch holds for all. Engine lock throughout. */
+ * a class of launches holds for all. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_PROBE_SESSION_H
 #define SPILLWAY_SHIM_PROBE_SESSION_H
 #include "course/course.h"

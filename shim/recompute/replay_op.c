@@ -20,7 +20,7 @@
 #include "stash.h"
 #include "twins.h"
 #include "verify.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 struct spw_replayed spw_replayed;
 
@@ -293,7 +293,7 @@ static int order(struct spw_device *d, struct spw_replay_op *run, struct spw_str
 static int submit_op(struct spw_device *d, struct spw_replay_op *run, const struct spw_recorded_op *recorded_op,
                      struct spw_stream *s)
 {
-    struct lent list[SPW_WRITESET_HITS];
+    struct lent list[SPW_CLASS_HITS];
     const uint64_t number = spw_stream_next_locked(s);
     unsigned count;
     int r = lend_all(d, recorded_op, s, number, list, &count);

@@ -21,7 +21,7 @@
 #include "read_check.h"
 #include "readable.h"
 #include "verify_records.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 struct spw_verified spw_verified;
 

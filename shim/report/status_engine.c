@@ -76,7 +76,7 @@ static void fill_recomputed(struct spw_status_page *p)
                                        .repaired = v->repaired_count,
                                        .lost = v->lost_count,
                                        .proven = spw_clean_check_counts.proven_count,
-                                       .refuted = spw_writesets_refuted_count,
+                                       .refuted = spw_launch_classes_refuted_count,
                                        .unproven = spw_clean_check_counts.unproven_count,
                                        .kept_bytes = spw_recorded_op_counts.bytes,
                                        .kept_bytes_peak = spw_recorded_op_counts.bytes_peak,

@@ -85,9 +85,9 @@ void spw_summary_say_carried(char *buffer, size_t size)
     const struct spw_clean_check_counts *p = &spw_clean_check_counts;
     const struct spw_replayed *r = &spw_replayed;
     char proofs[96] = "", again[96] = "", bytes[32];
-    if (p->proven_count || spw_writesets_refuted_count)
+    if (p->proven_count || spw_launch_classes_refuted_count)
         snprintf(proofs, sizeof(proofs), "; %llu left without a copy as they were proven unchanged, %llu had changed",
-                 U(p->proven_count), U(spw_writesets_refuted_count));
+                 U(p->proven_count), U(spw_launch_classes_refuted_count));
     if (spw_transfer_counts.dropped_count)
         snprintf(again, sizeof(again), "; %llu computed again by plan (%s) and %llu besides", U(r->count[SPW_REPLAY_PLAN]),
                  spw_summary_human(r->bytes[SPW_REPLAY_PLAN], bytes, sizeof(bytes)),
@@ -185,5 +185,5 @@ void spw_summary_write_carried(FILE *f)
     fprintf(f, ", \"changed_hands\": {\"count\": %llu, \"early_count\": %llu}", U(spw_unmap_counts.count),
             U(spw_unmap_counts.early_count));
     fprintf(f, ", \"proofs\": {\"proven_count\": %llu, \"refuted_count\": %llu, \"unproven_count\": %llu}",
-            U(p->proven_count), U(spw_writesets_refuted_count), U(p->unproven_count));
+            U(p->proven_count), U(spw_launch_classes_refuted_count), U(p->unproven_count));
 }

@@ -108,7 +108,7 @@ static inline int begin(void **state)
     spw_devices_reset();
     spw_streams_reset();
     spw_pointer_tables_reset();
-    spw_writesets_reset();
+    spw_launch_classes_reset();
     spw_recorded_ops_reset();
     spw_reclaim_pressed = spw_pinning_everything = false;
     fake_start(GRANULE, 128 << 20, 4 << 20, 16 << 20);
@@ -187,18 +187,18 @@ static inline int launch(unsigned count, CUdeviceptr x, CUdeviceptr y, CUdevicep
 }
 
 /* a and b are read only from now on. */
-static inline struct spw_writeset *learn_that_the_last_of_three_is_written(void)
+static inline struct spw_launch_class *learn_that_the_last_of_three_is_written(void)
 {
     struct launch l;
     describe(&l, 3, a, b, c);
-    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 3);
-    for (int i = 0; i < SPW_WRITESET_SURE; i++)
-        (void)spw_writeset_observed_locked(set, 4, UINT64_MAX);
+    struct spw_launch_class *set = spw_launch_class_of_locked(FUNCTION, spw_call_args_places(&l.submission), 3);
+    for (int i = 0; i < SPW_CLASS_SURE; i++)
+        (void)spw_launch_class_observed_locked(set, 4, UINT64_MAX);
     return set;
 }
 
 /* The type of the kernel says that it only reads the first. */
-static inline void declare_the_first_constant(struct spw_writeset *set)
+static inline void declare_the_first_constant(struct spw_launch_class *set)
 {
     set->is_declared = true;
     set->declared.constant = 1;

@@ -3,7 +3,7 @@
 #include "by-plan.h"
 #include "device_loop.h"
 #include "verify.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 enum { LAYERS = 8, KNOWN_AFTER = 5 };
 enum { LOAD = 100, FORWARD = 200, COUNTING = 250, SQUEEZE = 300, BACKWARD = 400 }; /* functions; the layer is added */

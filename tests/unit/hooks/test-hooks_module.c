@@ -11,7 +11,7 @@
 #include "fake-engine.h"
 #include "layout.h"
 #include "tensormap.h"
-#include "writesets.h"
+#include "launch_class.h"
 #include "unlocked.h"
 
 /* ---- the driver: one module with one function, one library with two kernels ---- */
@@ -192,12 +192,12 @@ static void what_a_function_was_learned_to_write_goes_with_its_module(void **sta
     CUfunction f;
     spw_on_cuModuleGetFunction(&f, MODULE, "f");
     (void)spw_layout_of(f);
-    struct spw_writeset *set = spw_writeset_of_locked(f, 1, 2);
-    for (unsigned i = 0; i < SPW_WRITESET_SURE; i++)
-        (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
-    assert_false(spw_writeset_writes(spw_writeset_of_locked(f, 1, 2), 0));
+    struct spw_launch_class *set = spw_launch_class_of_locked(f, 1, 2);
+    for (unsigned i = 0; i < SPW_CLASS_SURE; i++)
+        (void)spw_launch_class_observed_locked(set, 2, UINT64_MAX);
+    assert_false(spw_launch_class_writes(spw_launch_class_of_locked(f, 1, 2), 0));
     spw_on_cuModuleUnload(MODULE);
-    assert_true(spw_writeset_writes(spw_writeset_of_locked(f, 1, 2), 0));
+    assert_true(spw_launch_class_writes(spw_launch_class_of_locked(f, 1, 2), 0));
 }
 
 /* A context that went took its modules along without a call. */

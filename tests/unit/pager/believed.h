@@ -9,7 +9,7 @@
 #include "fast_path.h"
 #include "call_args.h"
 #include "versions.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 #define RING   ((uint64_t)SPW_DIGEST_SLOTS * sizeof(struct spw_hash))
 #define BUDGET (4 * BYTES + RING)
@@ -45,9 +45,9 @@ static inline void learn(CUdeviceptr a)
     void *values[2];
     const struct spw_call_args submission = submission_of(hits, values);
     spw_lock();
-    struct spw_writeset *set = spw_writeset_of_locked(function, spw_call_args_places(&submission), 2);
-    for (int i = 0; i < SPW_WRITESET_SURE; i++)
-        (void)spw_writeset_observed_locked(set, 1, 3);
+    struct spw_launch_class *set = spw_launch_class_of_locked(function, spw_call_args_places(&submission), 2);
+    for (int i = 0; i < SPW_CLASS_SURE; i++)
+        (void)spw_launch_class_observed_locked(set, 1, 3);
     spw_unlock();
 }
 
@@ -93,7 +93,7 @@ static inline void begin_believing(uint64_t budget)
 {
     begin(budget, 16 << 20);
     spw_driver.cuFuncGetName = no_name;
-    spw_writesets_reset();
+    spw_launch_classes_reset();
     spw_lock();
     spw_versions_keep_locked(false);
     spw_versions_keep_locked(true);
@@ -129,7 +129,7 @@ static inline CUdeviceptr tensor_with_copy(unsigned char value)
 static inline void expect_counts(unsigned proven, unsigned refuted, unsigned unproven)
 {
     assert_int_equal(spw_clean_check_counts.proven_count, proven);
-    assert_int_equal(spw_writesets_refuted_count, refuted);
+    assert_int_equal(spw_launch_classes_refuted_count, refuted);
     assert_int_equal(spw_clean_check_counts.unproven_count, unproven);
 }
 

@@ -235,7 +235,7 @@ static void a_digest_that_fails_costs_a_copy(void **state)
                 gone(a);
                 fake_fail("", 1, CUDA_SUCCESS, false);
                 expect_counts(0, 0, 1);
-                assert_false(spw_writesets_doubted);
+                assert_false(spw_launch_classes_doubted);
                 expect(a, changed ? 2 : 1);
                 fake_run_all();
                 expect_no_tickets();

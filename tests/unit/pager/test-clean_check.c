@@ -122,14 +122,14 @@ static void what_is_used_again_stays_and_is_in_order(void **state)
 static void expect_nothing_believed(void)
 {
     const uint64_t epoch = spw_version_epoch;
-    assert_true(spw_writesets_doubted);
+    assert_true(spw_launch_classes_doubted);
     fill(output, 3); /* the next operation */
-    assert_false(spw_writesets_doubted);
+    assert_false(spw_launch_classes_doubted);
     assert_int_equal(spw_version_epoch, epoch + 1);
     fill(output, 3);
     assert_int_equal(spw_version_epoch, epoch + 1);
     spw_lock();
-    assert_null(spw_writeset_of_locked(function, 0, 2));
+    assert_null(spw_launch_class_of_locked(function, 0, 2));
     spw_unlock();
 }
 
@@ -168,7 +168,8 @@ static void learn_meanwhile(struct spw_op *op, struct spw_object *const *objects
     void *values[2];
     const struct spw_call_args submission = submission_of(hits, values);
     if (told_of)
-        (void)spw_writeset_observed_locked(spw_writeset_of_locked(function, spw_call_args_places(&submission), 2), 3, 3);
+        (void)spw_launch_class_observed_locked(spw_launch_class_of_locked(function, spw_call_args_places(&submission), 2), 3,
+                                               3);
     told_of = 0;
 }
 
@@ -234,7 +235,7 @@ static void a_copy_that_may_be_torn_is_found_out(void **state)
         scale_on(stream, a, 2);
         assert_int_equal(spw_driver.cuStreamSynchronize(stream), CUDA_SUCCESS);
         gone(a);
-        assert_true(spw_writesets_refuted_count == 1 || (!(n & 2) && *(unsigned char *)block_at(a)->host_copy == 2));
+        assert_true(spw_launch_classes_refuted_count == 1 || (!(n & 2) && *(unsigned char *)block_at(a)->host_copy == 2));
         expect(a, 2);
         fake_run_all();
     }

@@ -7,7 +7,7 @@
 #include "layout.h"
 #include "recorded_op.h"
 #include "versions.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 enum { LAUNCHES = 10000, TENSORS = 48, WORDS = 4096 };
 
@@ -27,7 +27,7 @@ static int begin_keeping(void **state)
     spw_driver.cuFuncGetName = no_name;
     spw_recorded_ops_reset();
     spw_versions_reset();
-    spw_writesets_reset();
+    spw_launch_classes_reset();
     spw_lock();
     spw_versions_keep_locked(true);
     spw_unlock();

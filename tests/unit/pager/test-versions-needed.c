@@ -39,7 +39,7 @@ static void what_is_needed_is_not_shown_to_a_launch_that_is_believed_to_read(voi
 {
     const CUdeviceptr both[] = {small, a};
     for (int i = 0; i < 2; i++) {
-        struct spw_writeset *set = learn_that_the_last_of_three_is_written();
+        struct spw_launch_class *set = learn_that_the_last_of_three_is_written();
         set->declared.constant = 0;
         needed = spw_versioned_at_locked(both[i], NULL);
         needed->needed = 1;
@@ -63,7 +63,7 @@ static void what_is_needed_is_not_shown_to_a_launch_that_is_believed_to_read(voi
 static void what_is_needed_is_shown_to_a_launch_whose_library_only_reads_it(void **state)
 {
     const struct spw_library_inputs inputs = {{a}}, other = {{a + 16}};
-    struct spw_writeset *set = learn_that_the_last_of_three_is_written();
+    struct spw_launch_class *set = learn_that_the_last_of_three_is_written();
     set->declared.constant = 0;
     needed = spw_versioned_at_locked(a, NULL);
     needed->needed = 1;

@@ -64,21 +64,21 @@ static void what_was_never_written_through_a_doubted_place_keeps_its_version(voi
     l.op.doubtful = 1;
     l.submission.launch.doubted = doubted;
     l.submission.launch.doubted_count = 1;
-    struct spw_writeset *place = spw_writeset_of_place_locked(FUNCTION, 2);
-    for (int i = 0; i < SPW_WRITESET_SURE; i++)
-        (void)spw_writeset_observed_locked(place, 0, 1);
+    struct spw_launch_class *place = spw_launch_class_of_place_locked(FUNCTION, 2);
+    for (int i = 0; i < SPW_CLASS_SURE; i++)
+        (void)spw_launch_class_observed_locked(place, 0, 1);
     assert_false(is_left_alone(c, &l)); /* nothing is known of the launch */
 
-    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 2);
+    struct spw_launch_class *set = spw_launch_class_of_locked(FUNCTION, spw_call_args_places(&l.submission), 2);
     assert_int_equal(set->count, 2);
-    for (int i = 0; i < SPW_WRITESET_SURE; i++)
-        (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
+    for (int i = 0; i < SPW_CLASS_SURE; i++)
+        (void)spw_launch_class_observed_locked(set, 2, UINT64_MAX);
     assert_true(is_left_alone(a, &l));
     assert_false(is_left_alone(b, &l));
     assert_true(is_left_alone(c, &l));
     assert_ptr_equal(((struct spw_block *)spw_object_at_locked(c))->proof.believed, true);
 
-    spw_writeset_note_numbers_locked(set, (const uint32_t[]){1}, 1); /* this launch is given others */
+    spw_launch_class_note_numbers_locked(set, (const uint32_t[]){1}, 1); /* this launch is given others */
     assert_false(is_left_alone(c, &l));
 }
 
@@ -90,14 +90,14 @@ static void a_place_that_was_written_through_is_written_again(void **state)
     l.op.doubtful = 1;
     l.submission.launch.doubted = doubted;
     l.submission.launch.doubted_count = 1;
-    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 2);
-    struct spw_writeset *place = spw_writeset_of_place_locked(FUNCTION, 2);
-    for (int i = 0; i < SPW_WRITESET_SURE; i++)
-        (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
+    struct spw_launch_class *set = spw_launch_class_of_locked(FUNCTION, spw_call_args_places(&l.submission), 2);
+    struct spw_launch_class *place = spw_launch_class_of_place_locked(FUNCTION, 2);
+    for (int i = 0; i < SPW_CLASS_SURE; i++)
+        (void)spw_launch_class_observed_locked(set, 2, UINT64_MAX);
     assert_false(is_left_alone(c, &l)); /* nothing is known of the place */
-    (void)spw_writeset_observed_locked(place, 1, 1);
-    for (int i = 0; i < SPW_WRITESET_SURE; i++)
-        (void)spw_writeset_observed_locked(place, 0, 1);
+    (void)spw_launch_class_observed_locked(place, 1, 1);
+    for (int i = 0; i < SPW_CLASS_SURE; i++)
+        (void)spw_launch_class_observed_locked(place, 0, 1);
     assert_false(is_left_alone(c, &l));
 }
 
@@ -224,7 +224,7 @@ static unsigned lent(CUdeviceptr first, CUdeviceptr last)
 /* Small allocations are, unless every launch that was given them is of a type that only reads there. */
 static void what_is_small_and_only_believed_to_be_read_travels_with_the_launch(void **state)
 {
-    struct spw_writeset *set = learn_that_the_last_of_three_is_written();
+    struct spw_launch_class *set = learn_that_the_last_of_three_is_written();
     const CUdeviceptr other = allocate(256), large = allocate(SPW_LENT_MAX_BYTES + 256);
     assert_int_equal(spw_object_at_locked(large)->kind, SPW_KIND_BLOCK);
     assert_int_equal(lent(a, other), 4);
@@ -317,11 +317,11 @@ static void what_is_believed_not_to_be_written_through_a_doubted_place_is_not_fr
     l.op.doubtful = 1;
     l.submission.launch.doubted = doubted;
     l.submission.launch.doubted_count = 1;
-    struct spw_writeset *place = spw_writeset_of_place_locked(FUNCTION, 2);
-    struct spw_writeset *set = spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 2);
-    for (int i = 0; i < SPW_WRITESET_SURE; i++) {
-        (void)spw_writeset_observed_locked(place, 0, 1);
-        (void)spw_writeset_observed_locked(set, 2, UINT64_MAX);
+    struct spw_launch_class *place = spw_launch_class_of_place_locked(FUNCTION, 2);
+    struct spw_launch_class *set = spw_launch_class_of_locked(FUNCTION, spw_call_args_places(&l.submission), 2);
+    for (int i = 0; i < SPW_CLASS_SURE; i++) {
+        (void)spw_launch_class_observed_locked(place, 0, 1);
+        (void)spw_launch_class_observed_locked(set, 2, UINT64_MAX);
     }
     assert_int_equal(spw_op_begin(&l.op), 0);
     spw_op_answered(&l.op, true);
@@ -405,7 +405,7 @@ static void nothing_is_kept_of_what_is_pinned_or_collective(void **state)
     assert_null(keep_op(&l.op, 0));
     assert_int_equal(l.op.verdict, SPW_REPLAY_OUTSIDE_MEMORY);
     describe(&l, 1, a, 0, 0);
-    spw_writeset_of_locked(FUNCTION, spw_call_args_places(&l.submission), 1)->is_collective = true;
+    spw_launch_class_of_locked(FUNCTION, spw_call_args_places(&l.submission), 1)->is_collective = true;
     assert_null(keep_op(&l.op, 0));
     assert_int_equal(l.op.verdict, SPW_REPLAY_COLLECTIVE);
     describe(&l, 1, c, 0, 0);

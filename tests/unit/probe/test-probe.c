@@ -7,7 +7,7 @@
 static uint64_t written_by(enum kernel k)
 {
     spw_lock();
-    const uint64_t changed = kind_of(k)->changed;
+    const uint64_t changed = class_of(k)->changed;
     spw_unlock();
     return changed;
 }
@@ -46,9 +46,9 @@ static void what_variables_may_hold_addresses_before_is_not_tried(void **state)
     held = (struct spw_saved_variables){0};
 }
 
-static const struct spw_writeset *slot_place(enum kernel k)
+static const struct spw_launch_class *slot_place(enum kernel k)
 {
-    return spw_writeset_of_place_locked(function_of(k), SLOT);
+    return spw_launch_class_of_place_locked(function_of(k), SLOT);
 }
 
 static void what_is_behind_a_doubted_place_is_looked_at_and_says_nothing_of_the_rest(void **state)
@@ -56,12 +56,12 @@ static void what_is_behind_a_doubted_place_is_looked_at_and_says_nothing_of_the_
     doubtful = 1;
     learn(1 << PLAIN | 1 << COUNTS);
     for (enum kernel k = PLAIN; k <= COUNTS; k++) {
-        assert_int_equal(kind_of(k)->count, HITS - 1);
+        assert_int_equal(class_of(k)->count, HITS - 1);
         assert_int_equal(written_by(k), 1 << OUT);
-        assert_false(spw_writeset_writes(kind_of(k), IN));
+        assert_false(spw_launch_class_writes(class_of(k), IN));
     }
-    assert_true(spw_writeset_is_spared(slot_place(PLAIN)));
-    assert_false(spw_writeset_is_spared(slot_place(COUNTS)));
+    assert_true(spw_launch_class_is_spared(slot_place(PLAIN)));
+    assert_false(spw_launch_class_is_spared(slot_place(COUNTS)));
     assert_int_equal(slot_place(COUNTS)->changed, 1);
 }
 
@@ -134,11 +134,11 @@ static void mark(void)
 /* What relied on it that nothing was is not good any more. */
 static void a_write_through_a_place_that_was_spared_raises_the_version(void **state)
 {
-    struct spw_writeset *place = spw_writeset_of_place_locked(function_of(COUNTS), SLOT);
+    struct spw_launch_class *place = spw_launch_class_of_place_locked(function_of(COUNTS), SLOT);
     doubtful = 1;
-    for (int i = 0; i < SPW_WRITESET_SURE; i++)
-        (void)spw_writeset_observed_locked(place, 0, 1);
-    assert_true(spw_writeset_is_spared(place));
+    for (int i = 0; i < SPW_CLASS_SURE; i++)
+        (void)spw_launch_class_observed_locked(place, 0, 1);
+    assert_true(spw_launch_class_is_spared(place));
     assert_false(next_round());
     assert_int_equal(launch(COUNTS), CUDA_SUCCESS);
     mark();
@@ -146,7 +146,7 @@ static void a_write_through_a_place_that_was_spared_raises_the_version(void **st
     const struct spw_versioned *in = spw_versioned_at_locked(of[COUNTS].hits[IN], NULL);
     const uint64_t slot_was = slot->version, in_was = in->version;
     assert_false(next_round());
-    assert_false(spw_writeset_is_spared(place));
+    assert_false(spw_launch_class_is_spared(place));
     assert_true(slot->version > slot_was);
     assert_int_equal(in->version, in_was);
 }
@@ -212,7 +212,7 @@ static void without_room_for_scratch_and_host_memory_it_is_too_large(void **stat
     assert_int_equal(submits, 0);
 }
 
-/* What is put aside goes to the host then, once no smaller launch of the kind has come in a whole iteration. */
+/* What is put aside goes to the host then, once no smaller launch of the class has come in a whole iteration. */
 static void without_room_for_scratch_memory_the_host_serves(void **state)
 {
     begin_without_scratch();

@@ -15,17 +15,18 @@ enum { KINDS = 256, TOO_LARGE = 99 };
 static struct spw_device device;
 static struct spw_probe_policy policy = {.device = &device};
 static bool has_memory;
-static struct spw_writeset kinds[KINDS];
+static struct spw_launch_class classes[KINDS];
 
-#define F(n) (&kinds[n])
+#define F(n) (&classes[n])
 
 static int begin(void **state)
 {
     (void)state;
     has_memory = true;
-    spw_writesets_reset();
+    spw_launch_classes_reset();
     for (unsigned i = 0; i < KINDS; i++)
-        kinds[i] = (struct spw_writeset){.function = (CUfunction)(uintptr_t)(0x1000 + 16 * i), .number = i + 1, .count = 3};
+        classes[i] =
+            (struct spw_launch_class){.function = (CUfunction)(uintptr_t)(0x1000 + 16 * i), .number = i + 1, .count = 3};
     return 0;
 }
 
@@ -36,37 +37,37 @@ static int finish(void **state)
     return 0;
 }
 
-static enum spw_replay_verdict verdict_of(const struct spw_writeset *kind)
+static enum spw_replay_verdict verdict_of(const struct spw_launch_class *class)
 {
-    return spw_probe_verdict_locked(kind, &device);
+    return spw_probe_verdict_locked(class, &device);
 }
 
-/* What is known of the kind. */
-static struct spw_probed *of(const struct spw_writeset *kind)
+/* What is known of the class. */
+static struct spw_probed *of(const struct spw_launch_class *class)
 {
-    struct spw_probed *it = spw_probed_find(kind, &device);
+    struct spw_probed *it = spw_probed_find(class, &device);
     assert_non_null(it);
     return it;
 }
 
-static enum spw_probe_step next(struct spw_writeset *kind, uint64_t geometry, double us)
+static enum spw_probe_step next(struct spw_launch_class *class, uint64_t geometry, double us)
 {
     const struct spw_probe_launch told = {
-        .kind = kind, .geometry = geometry, .us = us, .fits = geometry != TOO_LARGE, .has_memory = has_memory};
+        .class = class, .geometry = geometry, .us = us, .fits = geometry != TOO_LARGE, .has_memory = has_memory};
     return spw_probe_policy_next(&policy, &told);
 }
 
 /* One launch; answers at once. `verdict` is what a probe would say. */
-static enum spw_probe_step launch(struct spw_writeset *kind, uint64_t geometry, double us, uint64_t written,
+static enum spw_probe_step launch(struct spw_launch_class *class, uint64_t geometry, double us, uint64_t written,
                                   enum spw_replay_verdict verdict)
 {
-    const enum spw_probe_step step = next(kind, geometry, us);
+    const enum spw_probe_step step = next(class, geometry, us);
     if (step == SPW_PROBE_OBSERVE) {
-        kind->changed |= written;
-        spw_probe_kind_observed(of(kind));
+        class->changed |= written;
+        spw_probe_class_observed(of(class));
     }
     if (step == SPW_PROBE_REPLAY)
-        spw_probe_kind_replayed(of(kind), verdict);
+        spw_probe_class_replayed(of(class), verdict);
     return step;
 }
 
@@ -153,7 +154,7 @@ static void trials_come_last_and_wait_for_memory(void **state)
     assert_int_equal(next(F(1), 7, 1), SPW_PROBE_OBSERVE);
     assert_false(spw_probe_policy_round(&policy));
     assert_false(spw_probe_policy_wants_probes(&policy));
-    spw_probe_kind_observed(of(F(1)));
+    spw_probe_class_observed(of(F(1)));
     assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
     assert_int_equal(launch(F(1), 7, 1, 0, SPW_REPLAYABLE), SPW_PROBE_OBSERVE);
     assert_true(spw_probe_policy_wants_probes(&policy));
@@ -189,7 +190,7 @@ static void what_one_device_was_shown_says_nothing_of_another(void **state)
 {
     static struct spw_device another;
     struct spw_probe_policy there = {.device = &another};
-    struct spw_probe_launch told = {.kind = F(0), .geometry = 7, .us = 1, .fits = true, .has_memory = true};
+    struct spw_probe_launch told = {.class = F(0), .geometry = 7, .us = 1, .fits = true, .has_memory = true};
     (void)state;
     spw_probe_policy_begin(&policy, 1000);
     spw_probe_policy_begin(&there, 1000);
@@ -201,7 +202,7 @@ static void what_one_device_was_shown_says_nothing_of_another(void **state)
     assert_int_equal(of(F(0))->looks, 2);
     spw_probed_forget_locked(&device);
     assert_int_equal(verdict_of(F(0)), SPW_REPLAY_NOT_TRIED);
-    spw_probe_kind_observed(spw_probed_find(F(0), &another));
+    spw_probe_class_observed(spw_probed_find(F(0), &another));
     assert_int_equal(spw_probe_policy_next(&there, &told), SPW_PROBE_OBSERVE);
     spw_probed_forget_locked(&another);
     assert_null(F(0)->probed);
@@ -249,9 +250,9 @@ static void answers_that_come_an_iteration_late_do_not_end_the_learning(void **s
         assert_int_equal(next(F(0), 7, 1), SPW_PROBE_NOTHING);
         F(0)->changed |= 1;
         if (k < 2)
-            spw_probe_kind_observed(of(F(0)));
+            spw_probe_class_observed(of(F(0)));
         else
-            spw_probe_kind_replayed(of(F(0)), SPW_REPLAYABLE);
+            spw_probe_class_replayed(of(F(0)), SPW_REPLAYABLE);
         assert_int_equal(spw_probe_policy_round(&policy), k == 3); /* nothing was spent, yet there is more to learn */
     }
 }
@@ -280,7 +281,7 @@ static void a_lesson_without_an_answer_is_given_up_after_a_while(void **state)
     while (next(F(0), 1, 1) != SPW_PROBE_NOTHING) {
         assert_int_equal(next(F(0), 1, 1), SPW_PROBE_NOTHING); /* it is under way */
         assert_false(spw_probe_policy_round(&policy));
-        spw_probe_kind_missed(of(F(0)));
+        spw_probe_class_missed(of(F(0)));
         assert_true(++times < 100);
     }
     assert_true(times > 1);
@@ -302,8 +303,8 @@ static void a_launch_that_is_given_something_else_is_looked_at_and_one_that_writ
     assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), SPW_PROBE_OBSERVE);
     assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
     assert_int_equal(next(F(0), 7, 1), SPW_PROBE_OBSERVE);
-    spw_probe_kind_widened(of(F(0)));
-    spw_probe_kind_observed(of(F(0)));
+    spw_probe_class_widened(of(F(0)));
+    spw_probe_class_observed(of(F(0)));
     assert_int_equal(verdict_of(F(0)), SPW_REPLAY_NOT_TRIED);
     F(0)->is_strange = false;
     assert_int_equal(launch(F(0), 8, 1, 3, SPW_REPLAY_DIFFERS), SPW_PROBE_REPLAY);

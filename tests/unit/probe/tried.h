@@ -12,7 +12,7 @@
 #include "probe.h"
 #include "unmanaged.h"
 #include "versions.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 #define SLOT_BYTES ((size_t)256)
 #define BUDGET     (64 * BYTES)
@@ -36,7 +36,7 @@ static uint64_t host_budget = HOST;
 static struct {
     CUdeviceptr hits[HITS];
     unsigned char holds[HITS]; /* what the program has to find there */
-    uint64_t places;           /* with the function, the kind of launch */
+    uint64_t places;           /* with the function, the class of launches */
 } of[KERNELS];
 static unsigned char clock_now;
 static unsigned doubtful;                /* of a launch's addresses the last so many */
@@ -174,8 +174,8 @@ static inline CUresult launch(enum kernel k)
     struct spw_recorded_op recorded_op = kept(k, &submission, touches);
     recorded_op.stream = op.stream;
     spw_lock();
-    assert_non_null(op.kind);
-    of[k].places = op.kind->places;
+    assert_non_null(op.class);
+    of[k].places = op.class->places;
     op.recorded_op = spw_probe_before(probe, &op, 1) ? &recorded_op : NULL;
     spw_unlock();
     const unsigned char salt = salt_of(k, false);
@@ -230,15 +230,15 @@ static inline void learn(unsigned kernels)
     }
 }
 
-static inline const struct spw_writeset *kind_of(enum kernel k)
+static inline const struct spw_launch_class *class_of(enum kernel k)
 {
-    return of[k].places ? spw_writeset_of_locked(function_of(k), of[k].places, HITS) : NULL;
+    return of[k].places ? spw_launch_class_of_locked(function_of(k), of[k].places, HITS) : NULL;
 }
 
 static inline enum spw_replay_verdict verdict_of(enum kernel k)
 {
     spw_lock();
-    const enum spw_replay_verdict verdict = spw_probe_verdict_locked(kind_of(k), device);
+    const enum spw_replay_verdict verdict = spw_probe_verdict_locked(class_of(k), device);
     spw_unlock();
     return verdict;
 }
@@ -267,7 +267,7 @@ static inline int begin_trials(void **state)
     begin(BUDGET, host_budget);
     spw_digest_charge = spw_unmanaged_take_locked; /* as it is by the time that anything is tried */
     spw_driver.cuFuncGetName = no_name;
-    spw_writesets_reset();
+    spw_launch_classes_reset();
     spw_lock();
     spw_versions_keep_locked(false);
     spw_versions_keep_locked(true);

@@ -46,11 +46,11 @@ static CUdeviceptr make_of(CUdeviceptr from, size_t bytes)
 /* A launch that was never seen to write what it is given now. */
 static void look_at(CUdeviceptr a, bool changes_it)
 {
-    struct spw_writeset set = {.function = looker, .changed = 2, .writes = 2, .count = 2};
+    struct spw_launch_class set = {.function = looker, .changed = 2, .writes = 2, .count = 2};
     spw_lock();
     struct spw_stream *record = spw_stream_of_locked(s);
     struct spw_op op = {
-        .hits = &a, .count = 1, .function = looker, .stream = record, .kind = &set, .writeset = &set, .writes = set.writes};
+        .hits = &a, .count = 1, .function = looker, .stream = record, .class = &set, .believed = &set, .writes = set.writes};
     spw_read_check_touch_locked(&op, spw_version_clock);
     if (changes_it)
         fake_fill(s, a, BYTES, CHANGED);
@@ -93,9 +93,9 @@ static void what_is_made_of_something_that_was_changed_is_copied(void **state)
     let_go(a);
     assert_false(is_dropped(a));
     assert_int_equal(spw_read_check_counts.refuted_count, 1);
-    assert_int_equal(spw_writesets_refuted_count, 1);
-    assert_true(spw_writesets_doubted);
-    assert_null(spw_writeset_of_locked(looker, 0, 1)); /* of that function nothing is believed any more */
+    assert_int_equal(spw_launch_classes_refuted_count, 1);
+    assert_true(spw_launch_classes_doubted);
+    assert_null(spw_launch_class_of_locked(looker, 0, 1)); /* of that function nothing is believed any more */
     expect(a, right_value());
     expect(input, CHANGED);
 }
@@ -144,14 +144,14 @@ static void what_matters_to_nobody_is_not_hashed(void **state)
 static void what_the_launch_writes_anyway_is_not_hashed(void **state)
 {
     (void)make_of(input, BYTES);
-    struct spw_writeset set = {.function = looker, .changed = 2, .writes = 2, .count = 2};
+    struct spw_launch_class set = {.function = looker, .changed = 2, .writes = 2, .count = 2};
     CUdeviceptr hits[] = {input, input};
     spw_lock();
     struct spw_op op = {.hits = hits,
                         .count = 2,
                         .function = looker,
                         .stream = spw_stream_of_locked(s),
-                        .writeset = &set,
+                        .believed = &set,
                         .writes = set.writes};
     const uint64_t clock = spw_version_clock;
     spw_version_raise_locked(versioned_at(input));

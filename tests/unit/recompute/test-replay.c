@@ -137,7 +137,7 @@ static void an_input_that_is_changed_after_all_is_found_out(void **state)
 {
     for (int is_copied_meanwhile = 0; is_copied_meanwhile < 2; is_copied_meanwhile++) {
         begin_replays(8 * BYTES, 16 << 20);
-        const uint64_t refuted = spw_writesets_refuted_count;
+        const uint64_t refuted = spw_launch_classes_refuted_count;
         CUdeviceptr a[] = {allocate(BYTES), allocate(BYTES)};
         mix(a, 0, 1, 5);
         block_at(a[0])->content.made_by = 2; /* one launch */
@@ -158,7 +158,7 @@ static void an_input_that_is_changed_after_all_is_found_out(void **state)
             pump();
         }
         assert_int_equal(attention(a[0]), SPW_EVICTED);
-        assert_int_equal(spw_writesets_refuted_count, refuted + 1);
+        assert_int_equal(spw_launch_classes_refuted_count, refuted + 1);
         expect(a[0], CHANGED);
         fake_run_all();
     }

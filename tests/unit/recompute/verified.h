@@ -15,7 +15,7 @@
 #include "spot_checks.h"
 #include "verify.h"
 #include "verify_records.h"
-#include "writesets.h"
+#include "launch_class.h"
 
 enum { OPERATIONS = 8, VALUE = 9, SALT = 3, EVERY = 4, MOST = 3 * EVERY };
 
@@ -35,7 +35,7 @@ static inline int begin_watch(void **state)
     (void)state;
     begin_replays(64 * BYTES, 16 << 20);
     spw_verify_reset();
-    spw_writesets_reset();
+    spw_launch_classes_reset();
     spw_driver.cuFuncGetName = no_name;
     struct spw_settings settings = *spw_settings_get();
     settings.verify_every = EVERY;

@@ -1,5 +1,5 @@
-/* writesets.c - write sets by function and places of addresses, and what observations make of them. */
-#include "writesets.h"
+/* launch_class.c - classes by function and places of addresses, and what observations make of their write sets. */
+#include "launch_class.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 enum { BUCKETS = 1024, MOST = 1 << 16 };
 
 struct entry {
-    struct spw_writeset set;
+    struct spw_launch_class set;
     struct entry *next;
 };
 
@@ -22,8 +22,8 @@ static uint32_t numbers;
 static uint64_t revoked;       /* functions of which nothing is believed */
 static bool all_are_condemned; /* there was no memory to note one */
 
-uint64_t spw_writesets_refuted_count;
-bool spw_writesets_doubted;
+uint64_t spw_launch_classes_refuted_count;
+bool spw_launch_classes_doubted;
 
 static struct entry **bucket_of(CUfunction f, uint64_t places)
 {
@@ -32,7 +32,7 @@ static struct entry **bucket_of(CUfunction f, uint64_t places)
 
 static uint64_t all_hits(unsigned count)
 {
-    return count >= SPW_WRITESET_HITS ? UINT64_MAX : ((uint64_t)1 << count) - 1;
+    return count >= SPW_CLASS_HITS ? UINT64_MAX : ((uint64_t)1 << count) - 1;
 }
 
 /* NCCL's kernels wait for other devices; by their names they are known to do so, not to do no more. */
@@ -42,7 +42,7 @@ static bool is_collective(CUfunction f)
     return strstr(spw_function_name(f, name, sizeof(name)), "nccl") != NULL;
 }
 
-static struct spw_writeset *find(CUfunction function, uint64_t places)
+static struct spw_launch_class *find(CUfunction function, uint64_t places)
 {
     struct entry *e = *bucket_of(function, places);
     while (e && (e->set.function != function || e->set.places != places))
@@ -50,48 +50,48 @@ static struct spw_writeset *find(CUfunction function, uint64_t places)
     return e ? &e->set : NULL;
 }
 
-static struct spw_writeset *find_or_add(CUfunction function, uint64_t places, unsigned hits)
+static struct spw_launch_class *find_or_add(CUfunction function, uint64_t places, unsigned hits)
 {
     struct entry **first = bucket_of(function, places);
-    struct spw_writeset *set = find(function, places);
+    struct spw_launch_class *set = find(function, places);
     struct entry *e = set || entries == MOST ? NULL : calloc(1, sizeof(*e));
     if (!e)
         return set;
-    e->set = (struct spw_writeset){.function = function,
-                                   .places = places,
-                                   .number = ++numbers,
-                                   .writes = UINT64_MAX,
-                                   .count = (uint8_t)(hits < SPW_WRITESET_HITS ? hits : SPW_WRITESET_HITS),
-                                   .is_collective = is_collective(function)};
+    e->set = (struct spw_launch_class){.function = function,
+                                       .places = places,
+                                       .number = ++numbers,
+                                       .writes = UINT64_MAX,
+                                       .count = (uint8_t)(hits < SPW_CLASS_HITS ? hits : SPW_CLASS_HITS),
+                                       .is_collective = is_collective(function)};
     e->next = *first;
     *first = e;
     entries++;
     return &e->set;
 }
 
-struct spw_writeset *spw_writeset_of_locked(CUfunction function, uint64_t places, unsigned hits)
+struct spw_launch_class *spw_launch_class_of_locked(CUfunction function, uint64_t places, unsigned hits)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return revoked & spw_writeset_bit_of(function) ? NULL : find_or_add(function, places, hits);
+    return revoked & spw_launch_class_bit_of(function) ? NULL : find_or_add(function, places, hits);
 }
 
 /* No launch has places like these: they are mixed to a number of 64 bits. */
-struct spw_writeset *spw_writeset_of_place_locked(CUfunction function, unsigned place)
+struct spw_launch_class *spw_launch_class_of_place_locked(CUfunction function, unsigned place)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return spw_writeset_of_locked(function, (uint64_t)place + 1, 1);
+    return spw_launch_class_of_locked(function, (uint64_t)place + 1, 1);
 }
 
-struct spw_writeset *spw_writeset_numbered_locked(CUfunction function, uint64_t places, uint32_t number)
+struct spw_launch_class *spw_launch_class_numbered_locked(CUfunction function, uint64_t places, uint32_t number)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_writeset *set = find(function, places);
+    struct spw_launch_class *set = find(function, places);
     return set && set->number == number ? set : NULL;
 }
 
 /* ---- what probes have shown ---- */
 
-struct spw_probed *spw_probed_find(const struct spw_writeset *set, const struct spw_device *d)
+struct spw_probed *spw_probed_find(const struct spw_launch_class *set, const struct spw_device *d)
 {
     struct spw_probed *it = set->probed;
     while (it && it->device != d)
@@ -99,14 +99,14 @@ struct spw_probed *spw_probed_find(const struct spw_writeset *set, const struct 
     return it;
 }
 
-struct spw_probed *spw_probed_of_locked(struct spw_writeset *set, struct spw_device *d)
+struct spw_probed *spw_probed_of_locked(struct spw_launch_class *set, struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_probed *it = spw_probed_find(set, d), *made = it ? NULL : malloc(sizeof(*made));
     if (!made)
         return it;
     *made = (struct spw_probed){
-        .kind = set, .next = d->probed, .other = set->probed, .device = d, .verdict = SPW_REPLAY_NOT_TRIED};
+        .class = set, .next = d->probed, .other = set->probed, .device = d, .verdict = SPW_REPLAY_NOT_TRIED};
     d->probed = set->probed = made;
     return made;
 }
@@ -114,33 +114,33 @@ struct spw_probed *spw_probed_of_locked(struct spw_writeset *set, struct spw_dev
 /* ---- observations ---- */
 
 /* Hits that were seen unchanged often enough, and never otherwise. */
-static uint64_t read_only(const struct spw_writeset *set)
+static uint64_t read_only(const struct spw_launch_class *set)
 {
     uint64_t sure = 0;
     for (unsigned i = 0; i < set->count; i++)
-        if (set->seen[i] >= SPW_WRITESET_SURE)
+        if (set->seen[i] >= SPW_CLASS_SURE)
             sure |= (uint64_t)1 << i;
     return sure & ~set->changed;
 }
 
-bool spw_writeset_is_learned(const struct spw_writeset *set)
+bool spw_launch_class_is_learned(const struct spw_launch_class *set)
 {
     return set->changed && (read_only(set) | set->changed) == all_hits(set->count);
 }
 
-bool spw_writeset_observed_locked(struct spw_writeset *set, uint64_t changed, uint64_t telling)
+bool spw_launch_class_observed_locked(struct spw_launch_class *set, uint64_t changed, uint64_t telling)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint64_t wrong = changed & ~set->writes & all_hits(set->count);
     set->changed |= changed & all_hits(set->count);
     for (unsigned i = 0; i < set->count; i++)
-        if (telling >> i & 1 && !(changed >> i & 1) && set->seen[i] < SPW_WRITESET_SURE)
+        if (telling >> i & 1 && !(changed >> i & 1) && set->seen[i] < SPW_CLASS_SURE)
             set->seen[i]++;
     set->writes = set->changed ? ~read_only(set) | set->declared.mutable : UINT64_MAX;
     return wrong != 0;
 }
 
-void spw_writeset_declare_locked(struct spw_writeset *set, const struct spw_declared *declared)
+void spw_launch_class_declare_locked(struct spw_launch_class *set, const struct spw_declared *declared)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     set->is_declared = true;
@@ -148,7 +148,7 @@ void spw_writeset_declare_locked(struct spw_writeset *set, const struct spw_decl
     set->writes |= declared->mutable & all_hits(set->count);
 }
 
-bool spw_writeset_covers(const struct spw_writeset *set, const uint32_t *numbers, unsigned count)
+bool spw_launch_class_covers(const struct spw_launch_class *set, const uint32_t *numbers, unsigned count)
 {
     if (!set->number_count)
         return true; /* nothing is believed anyway */
@@ -160,7 +160,7 @@ bool spw_writeset_covers(const struct spw_writeset *set, const uint32_t *numbers
     return true;
 }
 
-void spw_writeset_note_numbers_locked(struct spw_writeset *set, const uint32_t *numbers, unsigned count)
+void spw_launch_class_note_numbers_locked(struct spw_launch_class *set, const uint32_t *numbers, unsigned count)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!set->number_count) {
@@ -184,7 +184,7 @@ void spw_writeset_note_numbers_locked(struct spw_writeset *set, const uint32_t *
 void spw_function_condemn_locked(CUfunction function)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_writeset *whole = function ? find_or_add(function, WHOLE, 0) : NULL;
+    struct spw_launch_class *whole = function ? find_or_add(function, WHOLE, 0) : NULL;
     if (whole)
         whole->is_condemned = true;
     all_are_condemned |= function && !whole;
@@ -213,7 +213,7 @@ void spw_probed_forget_locked(struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     while (d->probed) {
-        struct spw_probed **at = &d->probed->kind->probed;
+        struct spw_probed **at = &d->probed->class->probed;
         while (*at != d->probed)
             at = &(*at)->other;
         forget_probed(at);
@@ -242,7 +242,7 @@ static void forget_some(bool all)
         }
 }
 
-void spw_writesets_sweep_locked(void)
+void spw_launch_classes_sweep_locked(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (entries)
@@ -250,21 +250,21 @@ void spw_writesets_sweep_locked(void)
 }
 
 /* The sets stay as they are for the operation that is just being begun: what it was taken for at its beginning goes on. */
-void spw_writesets_refuted_locked(int device, uint64_t functions)
+void spw_launch_classes_refuted_locked(int device, uint64_t functions)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     static struct spw_log_threshold told;
-    spw_writesets_refuted_count++;
+    spw_launch_classes_refuted_count++;
     spw_warn_of(
-        &told, spw_writesets_refuted_count,
+        &told, spw_launch_classes_refuted_count,
         "device %d: a tensor was changed by a kernel that had not changed it before; from now on it is copied, and that "
         "kernel is taken to write all that it is given" SPW_SEE("changed-late"),
         device);
     revoked |= functions;
-    spw_writesets_doubted = true;
+    spw_launch_classes_doubted = true;
 }
 
-void spw_writesets_reset(void)
+void spw_launch_classes_reset(void)
 {
     revoked = 0;
     all_are_condemned = false;
