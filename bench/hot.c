@@ -4,9 +4,11 @@
  *     hot pointers N    N launches with ten parameters, all of them device addresses
  *     hot scalars N     N launches with ten parameters, none of them a device address
  *     hot loop N        N launches like the first ones, in iterations of 2000; in each of them two more buffers are used
- * once, of which only one finds room in a budget of 21 MiB hot pair N        N times allocate and free, stream-ordered,
- * always the same size hot live N        N small allocations alive at once; prints the anonymous memory that each costs the
- * process */
+ *                       once, of which only one finds room in a budget of 21 MiB
+ *
+ *     hot pair N        N times allocate and free, stream-ordered, always the same size
+ *
+ *     hot live N        N small allocations alive at once; prints the anonymous memory that each costs the process */
 #include <cuda.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,7 +1,9 @@
 /* device.cu - streams by role, ordering between them, and memory in stream order. */
 #include "device.h"
+#include <atomic>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define MAX_STREAMS 4
 
@@ -15,8 +17,11 @@ static struct {
 
 void check_result(cudaError_t result, const char *call, const char *file, int line)
 {
+    static std::atomic<bool> is_ending; /* exit() is for one thread, and takes the device away from the others */
     if (result == cudaSuccess)
         return;
+    while (is_ending.exchange(true))
+        pause();
     fflush(stdout);
     fprintf(stderr, "%s:%d: %s: %s (%s)\n", file, line, call, cudaGetErrorName(result), cudaGetErrorString(result));
     exit(3);
