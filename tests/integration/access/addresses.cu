@@ -194,7 +194,7 @@ struct Program {
             CHECK(cudaMalloc((void **)&table, bytes));
             CHECK(cudaMemsetAsync(table, 0, bytes, stream));
         }
-        CHECK(cudaMalloc((void **)&other, is("swapped") || is("chained") || is("copied") ? bytes : 64));
+        CHECK(cudaMalloc((void **)&other, is("swapped") || is("chained") || is("copied") || is("overwritten") ? bytes : 64));
         CHECK(cudaMallocHost((void **)&pinned, entries * sizeof(Word)));
         choose(0);
     }
@@ -257,6 +257,13 @@ struct Program {
         } else if (is("rebuilt")) { // the same again and again, and one day another
             choose(step < SAME ? 0 : step * 7);
             build<<<1, 1, 0, stream>>>(table, entries, few);
+        } else if (is("passing") || is("overwritten")) { // tables that are gone at once, and one day one that stays
+            if (step < SAME)
+                pass();
+            if (step >= SAME && (step - SAME) % 3 == 0) {
+                choose(step * 7);
+                build<<<1, 1, 0, stream>>>(table, entries, few);
+            }
         } else if (is("chained") || is("copied")) {
             if (step % 5 == 0) {
                 choose(step / 5 * 2);
@@ -294,6 +301,23 @@ struct Program {
             } else {
                 relink<<<1, 1, 0, stream>>>((Word *)table);
             }
+        }
+    }
+
+    // Built, followed and given back, or written over, before anybody has read it.
+    void pass()
+    {
+        for (int i = 0; i < 3; i++) {
+            Word **passing = other;
+            choose(step * 5 + i);
+            if (is("passing"))
+                CHECK(cudaMallocAsync((void **)&passing, BYTES, stream));
+            build<<<1, 1, 0, stream>>>(passing, entries, few);
+            by_table<<<1, 1, 0, stream>>>(passing, entries, step + 1, sum);
+            if (is("passing"))
+                CHECK(cudaFreeAsync(passing, stream));
+            else
+                CHECK(cudaMemsetAsync(passing, 0, entries * sizeof(Word), stream));
         }
     }
 
@@ -375,7 +399,7 @@ struct Program {
             by_head<<<1, 1, 0, stream>>>((Word *)table, step + 1, sum);
         else if (is("variable"))
             by_variable<<<1, 1, 0, stream>>>(step + 1, sum);
-        else
+        else if (!(is("passing") || is("overwritten")) || step >= SAME)
             by_table<<<1, 1, 0, stream>>>(table, entries, step + 1, sum);
         CHECK(cudaGetLastError());
         say();
