@@ -83,20 +83,34 @@ uint32_t spw_cached_block_serves(const struct spw_block *b, uint32_t granules)
     return granules - left;
 }
 
-struct spw_block *spw_cached_blocks_most_suitable_locked(const struct spw_device *d, uint32_t granules)
+struct spw_block *spw_cached_blocks_most_suitable_locked(struct spw_device *d, uint32_t granules, enum spw_patience patience)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *best = NULL;
     uint32_t best_served = 0;
-    for (uint32_t i = 0; i < d->block_count; i++) {
+    for (uint32_t i = 0; d->free_bytes && i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!spw_object_is_cached(&b->object) || b->holds || !spw_uses_seen_done_locked(&b->object.uses))
+        if (!spw_object_is_cached(&b->object) || b->holds || spw_uses_in_call_locked(&b->object.uses) ||
+            !is_worth_waiting(d, b, patience))
             continue;
         uint32_t served = spw_cached_block_serves(b, granules);
         if (served > best_served || (best && served == best_served && b->memory.count < best->memory.count)) {
             best = b;
             best_served = served;
         }
+    }
+    return best;
+}
+
+struct spw_block *spw_cached_blocks_smallest_done_locked(const struct spw_device *d, uint32_t granules)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_block *best = NULL;
+    for (uint32_t i = 0; d->free_bytes && i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        const bool is_enough = spw_object_is_cached(&b->object) && !b->holds && b->memory.granules >= granules;
+        if (is_enough && spw_uses_seen_done_locked(&b->object.uses) && (!best || b->memory.granules < best->memory.granules))
+            best = b;
     }
     return best;
 }

@@ -15,9 +15,13 @@ int spw_cached_blocks_give_up_unlocking(struct spw_device *d, uint64_t bytes, en
 /* How many of `granules` the block's pieces would serve. */
 uint32_t spw_cached_block_serves(const struct spw_block *b, uint32_t granules);
 
-/* The cached block that is known to be out of use and serves most of so many granules; of those that serve as much, the one
- * of the fewest pieces. */
-struct spw_block *spw_cached_blocks_most_suitable_locked(const struct spw_device *d, uint32_t granules);
+/* The cached block that serves most of so many granules with its pieces as they are; of those that serve as much, the one of
+ * the fewest pieces. With no patience, one that is known to be out of use. NULL: there is none. */
+struct spw_block *spw_cached_blocks_most_suitable_locked(struct spw_device *d, uint32_t granules,
+                                                         enum spw_patience patience);
+
+/* The smallest that is known to be out of use and has so many granules, in whatever pieces. NULL: there is none. */
+struct spw_block *spw_cached_blocks_smallest_done_locked(const struct spw_device *d, uint32_t granules);
 
 /* Gives cached blocks up that are known to be out of use, until the pool has `bytes`. True: it has. Waits for nothing. */
 bool spw_cached_blocks_make_locked(struct spw_device *d, uint64_t bytes);

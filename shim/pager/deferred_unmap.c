@@ -268,16 +268,21 @@ int spw_unmap_clear_unlocking(struct spw_device *d, struct spw_block *b, bool ag
     return r < 0 ? r : spw_unmap_now_locked(d, b);
 }
 
+bool spw_unmap_one_in_the_way_locked(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_deferred_unmap *s = in_the_way(d);
+    return s && spw_uses_done_locked(&s->uses) && unmap(d, s) == 0;
+}
+
 bool spw_unmap_try_clear_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_unmap_now_locked(d, b) < 0)
         return false;
-    while (d->stale.first && spw_phys_pool_unserved_locked(&d->handles, b->granules - b->memory.granules)) {
-        struct spw_deferred_unmap *s = in_the_way(d);
-        if (!s || !spw_uses_done_locked(&s->uses) || unmap(d, s) < 0)
+    while (d->stale.first && spw_phys_pool_unserved_locked(&d->handles, b->granules - b->memory.granules))
+        if (!spw_unmap_one_in_the_way_locked(d))
             return false;
-    }
     return true;
 }
 

@@ -65,6 +65,10 @@ int spw_unmap_clear_unlocking(struct spw_device *d, struct spw_block *b, bool ag
 /* The same without waiting. False: something is in its way still. */
 bool spw_unmap_try_clear_locked(struct spw_device *d, struct spw_block *b);
 
+/* Unmaps a stale address that keeps a pooled piece from being released and that nobody is at any more. False: there is none.
+ */
+bool spw_unmap_one_in_the_way_locked(struct spw_device *d);
+
 /* The block is about to go: its range of addresses, and a host copy, belong to what is stale from now on. */
 void spw_unmap_inherit_locked(struct spw_block *b);
 

@@ -279,23 +279,37 @@ int spw_transfer_wait_for_unlocking(struct spw_device *d, struct spw_block *b)
 
 /* ---- in ---- */
 
-/* What is leaving goes at once for it, where that takes no waiting. One that would serve little is better kept where pieces
- * are to be spared: one would have to be cut all the same. */
+static bool dissolve(struct spw_device *d, struct spw_block *b)
+{
+    spw_block_uncache_this_locked(d, b);
+    if (spw_dissolve_block_locked(d, b) == 0)
+        return true;
+    spw_block_cache_locked(d, b);
+    return false;
+}
+
+/* Gives up some memory for so many granules that the pool could not serve, without waiting for it. What nobody uses any more
+ * comes first, then what the program has freed and its operations are still to come to: it is in order for those behind
+ * them. What is being copied out comes last. An operation that gets that waits for the link, with the device standing still,
+ * although enough may have been freed, in other pieces. False: there is nothing. */
+static bool give_up_some(struct spw_device *d, uint32_t granules)
+{
+    struct spw_block *b = spw_cached_blocks_most_suitable_locked(d, granules, SPW_PATIENCE_NONE);
+    if (!b && spw_unmap_one_in_the_way_locked(d))
+        return true;
+    if (!b && d->stale.allowed)
+        b = spw_cached_blocks_most_suitable_locked(d, granules, SPW_PATIENCE_USES);
+    if (!b)
+        b = spw_cached_blocks_smallest_done_locked(d, granules);
+    return b ? dissolve(d, b) : spw_transfer_hand_over_locked(d);
+}
+
 bool spw_transfer_suit_locked(struct spw_device *d, uint32_t granules)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    for (uint32_t left; (left = spw_phys_pool_unserved_locked(&d->handles, granules)) != 0;) {
-        struct spw_block *b = d->free_bytes ? spw_cached_blocks_most_suitable_locked(d, left) : NULL;
-        if (!b && spw_transfer_hand_over_locked(d))
-            continue;
-        if (!b)
+    for (uint32_t left; (left = spw_phys_pool_unserved_locked(&d->handles, granules)) != 0;)
+        if (!give_up_some(d, left))
             return false;
-        spw_block_uncache_this_locked(d, b);
-        if (spw_dissolve_block_locked(d, b) == 0)
-            continue;
-        spw_block_cache_locked(d, b);
-        return false;
-    }
     return true;
 }
 

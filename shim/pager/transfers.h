@@ -75,8 +75,8 @@ int spw_transfer_wait_for_unlocking(struct spw_device *d, struct spw_block *b);
  * let go of. On failure it stays where it is. Lets go of the engine lock while it waits. */
 int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b);
 
-/* Before so many granules are taken from the pool: rather than that a piece is cut, gives up cached blocks of smaller pieces
- * that are known to be out of use. True: none has to be cut. */
+/* Before so many granules are taken from the pool: where its pieces do not serve as they are and may not be released for
+ * others, gives up what does, without the host waiting for it. True: the pool serves them. */
 bool spw_transfer_suit_locked(struct spw_device *d, uint32_t granules);
 
 /* Makes one absent block resident; the caller holds the device's slow lock and the engine lock, and has made room. */

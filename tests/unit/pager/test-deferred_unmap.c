@@ -246,6 +246,75 @@ static void who_waits_for_memory_leaves_stale_addresses_alone(void **state)
     finish();
 }
 
+static CUdeviceptr filled(size_t bytes, unsigned char value)
+{
+    CUdeviceptr a = allocate(bytes);
+    assert_int_equal(fill_on(s, a, bytes, value), 0);
+    return a;
+}
+
+static void give_back(CUdeviceptr a)
+{
+    spw_lock();
+    struct spw_stream *on_s = spw_stream_of_locked(s);
+    spw_unlock();
+    assert_int_equal(spw_free(a, on_s), 0);
+}
+
+/* A piece that is larger than what others need, stale, and still to be copied out of. */
+static CUdeviceptr hand_over_filled(unsigned char value)
+{
+    CUdeviceptr a = filled(BYTES, value);
+    leave(a);
+    assert_int_equal(under_locks(hand_over, a), 0);
+    assert_int_equal(device->handles.pooled_bytes, BYTES);
+    return a;
+}
+
+/* Nothing has run: the freed blocks are in order for who comes behind them, and the copy is still under way. */
+static void freed_memory_goes_before_what_is_being_copied_out(void **state)
+{
+    begin_changing_hands(3 * BYTES);
+    CUdeviceptr a = filled(BYTES, 2), b = filled(BYTES / 2, 3), between = filled(BYTES / 4, 4), c = filled(BYTES / 4, 5),
+                gone = hand_over_filled(1), d = allocate(BYTES / 2 + BYTES / 4);
+    leave(a);
+    give_back(b);
+    give_back(c);
+    assert_int_equal(fill_on(s, d, BYTES / 2 + BYTES / 4, 6), 0);
+    assert_true(attention(a) & SPW_EVICTING);
+    assert_int_equal(fake_counts()->releases, 0);
+    assert_int_equal(expect_on(s, d, BYTES / 2 + BYTES / 4, 6), 0);
+    assert_int_equal(expect_on(s, between, BYTES / 4, 4), 0);
+    expect(a, 2);
+    expect(gone, 1);
+    finish();
+}
+
+/* Its piece is too large as well, but may be released for another. */
+static void memory_that_is_out_of_use_goes_before_what_is_being_copied_out(void **state)
+{
+    begin_changing_hands(3 * BYTES);
+    CUdeviceptr b = filled(BYTES - BYTES / 4, 3);
+    struct spw_block *freed = block_at(b);
+    give_back(b);
+    spw_lock();
+    assert_int_equal(spw_uses_mark_locked(&freed->object.uses), 0);
+    spw_unlock();
+    let_run();
+    spw_lock();
+    assert_true(spw_uses_done_locked(&freed->object.uses));
+    spw_unlock();
+    CUdeviceptr a = filled(BYTES, 2), gone = hand_over_filled(1), c = allocate(BYTES / 2);
+    leave(a);
+    assert_int_equal(fill_on(s, c, BYTES / 2, 4), 0);
+    assert_true(attention(a) & SPW_EVICTING);
+    assert_int_equal(fake_counts()->releases, 1);
+    assert_int_equal(expect_on(s, c, BYTES / 2, 4), 0);
+    expect(a, 2);
+    expect(gone, 1);
+    finish();
+}
+
 /* Small allocations know nothing of who had the memory of their slab. */
 static void a_slab_waits_for_the_former_owner(void **state)
 {
@@ -402,6 +471,8 @@ int main(void)
         cmocka_unit_test(a_piece_is_cut_when_it_is_stale_nowhere),
         cmocka_unit_test(of_pieces_that_are_stale_one_is_cut_that_takes_no_waiting),
         cmocka_unit_test(who_waits_for_memory_leaves_stale_addresses_alone),
+        cmocka_unit_test(freed_memory_goes_before_what_is_being_copied_out),
+        cmocka_unit_test(memory_that_is_out_of_use_goes_before_what_is_being_copied_out),
         cmocka_unit_test(a_slab_waits_for_the_former_owner),
         cmocka_unit_test(a_driver_that_maps_nothing_twice_is_waited_for),
         cmocka_unit_test(a_stale_address_that_is_not_unmapped_is_not_used),
