@@ -94,7 +94,7 @@ def prepare(python, build, folder):
             first, launched, images, whole = (os.path.join(scratch, name) for name in ("first", "launched", "images", "whole"))
             os.mkdir(images)
             make(python, first)
-            launch_all(python, build, {**os.environ, **settings(build, first, compiled=compiled_beside(path)), "SIMGPU_LAUNCHED": launched,
+            launch_all(python, build, {**os.environ, "CI": "", **settings(build, first, compiled=compiled_beside(path)), "SIMGPU_LAUNCHED": launched,
                                 "SIMGPU_IMAGES": images, "LD_LIBRARY_PATH": os.path.join(build, "tests", "simgpu")})
             make(python, whole, "--launched", launched, "--images", images)
             os.replace(whole, path)
