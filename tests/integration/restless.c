@@ -16,6 +16,15 @@ static pthread_t thread;
 static bool is_there;
 static unsigned set, refused, wrong;
 static _Thread_local char text[1 << 20];
+static uint64_t low, high, after; /* RESTLESS_LOW, RESTLESS_HIGH, RESTLESS_ONCE */
+
+/* Read in the constructor, where there is one thread: spillway's own constructor calls setenv(). */
+static bool has_number(const char *name, uint64_t *number)
+{
+    const char *given = getenv(name);
+    *number = given ? strtoull(given, NULL, 10) : 0;
+    return given;
+}
 
 /* The number behind a member's name, the first of it. */
 static unsigned long long member(const char *name)
@@ -35,21 +44,19 @@ static void look(uint64_t asked)
 
 static void *work_once(void *unused)
 {
-    const uint64_t asked = strtoull(getenv("RESTLESS_LOW"), NULL, 10), after = strtoull(getenv("RESTLESS_ONCE"), NULL, 10);
     const struct timespec moment = {.tv_nsec = 5000000};
     while (!atomic_load(&ends) && !set) {
         nanosleep(&moment, NULL);
         if (!spillway_active() || spillway_report(text, sizeof(text)) <= 0 || member("\"planned_iterations\": ") < after)
             continue;
-        set += spillway_set_budget(0, asked, NULL) == 0;
-        look(asked);
+        set += spillway_set_budget(0, low, NULL) == 0;
+        look(low);
     }
     return NULL;
 }
 
 static void *work(void *unused)
 {
-    const uint64_t low = strtoull(getenv("RESTLESS_LOW"), NULL, 10), high = strtoull(getenv("RESTLESS_HIGH"), NULL, 10);
     const struct timespec moment = {.tv_nsec = 5000000};
     uint64_t random = 88172645463325252;
     while (!atomic_load(&ends)) {
@@ -74,8 +81,9 @@ static void *work(void *unused)
 
 __attribute__((constructor)) static void begin(void)
 {
-    is_there = spillway_is_there() && getenv("RESTLESS_LOW") &&
-               pthread_create(&thread, NULL, getenv("RESTLESS_ONCE") ? work_once : work, NULL) == 0;
+    const bool once = has_number("RESTLESS_ONCE", &after), between = has_number("RESTLESS_HIGH", &high);
+    is_there = spillway_is_there() && has_number("RESTLESS_LOW", &low) && (once || between) &&
+               pthread_create(&thread, NULL, once ? work_once : work, NULL) == 0;
 }
 
 __attribute__((destructor)) static void end(void)
