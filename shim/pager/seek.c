@@ -20,6 +20,7 @@
 #include "recorded_op.h"
 #include "seek_device.h"
 #include "seek_kinds.h"
+#include "seek_losses.h"
 #include "slab.h"
 
 enum {
@@ -242,28 +243,9 @@ static bool learn_outside(CUdeviceptr address, const void *data, uint64_t bytes)
     return !was_known;
 }
 
-/* A part of which the look has told that it holds an address, and in which none is left. */
-static bool has_lost_any(const struct range *r, unsigned index, const CUdeviceptr *word, uint64_t count, CUdeviceptr address)
-{
-    const uint64_t part = UINT64_C(1) << spw_seek_shift(r->bytes);
-    bool is_there = true;
-    uint64_t last = UINT64_MAX;
-    for (uint64_t i = 0; i < count; i++) {
-        const uint64_t offset = address + i * sizeof(*word) - r->address;
-        if (offset / part != last) {
-            if (!is_there)
-                return true;
-            last = offset / part;
-            is_there = !spw_seek_found_locked(index, r->bytes, offset);
-        }
-        is_there |= word[i] != 0;
-    }
-    return !is_there;
-}
-
-/* Reads a stretch of an allocation back, and notes what is there. `index` is the answer for `range`, in which it lies. */
-static int read_back(const struct range *range, unsigned index, const struct spw_allocation *a, CUdeviceptr address,
-                     uint64_t bytes, struct spw_pointer_tables_find *found)
+/* Reads a stretch of an allocation back, and notes what is there. */
+static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64_t bytes, struct spw_seek_losses *losses,
+                     struct spw_pointer_tables_find *found)
 {
     while (bytes >= sizeof(CUdeviceptr)) {
         void *data;
@@ -273,9 +255,11 @@ static int read_back(const struct range *range, unsigned index, const struct spw
         if (r < 0)
             return r;
         found->is_new |= learn_outside(address, data, part);
-        const uint64_t count = part / sizeof(CUdeviceptr), addresses = strip(data, count, address);
+        const uint64_t count = part / sizeof(CUdeviceptr);
+        spw_seek_losses_read_locked(losses, address, data, count);
+        const uint64_t addresses = strip(data, count, address);
         r = spw_pointer_tables_found(address, data, part, &here);
-        found->is_stored |= here.is_stored || has_lost_any(range, index, data, count, address);
+        found->is_stored |= here.is_stored;
         if (here.is_new || r < 0) {
             found->is_new = true;
             spw_seek_learned++;
@@ -289,7 +273,7 @@ static int read_back(const struct range *range, unsigned index, const struct spw
 }
 
 /* All parts of an allocation that have an address in them, or had. `index` is the answer for `r`, in which it lies. */
-static int read_parts(const struct range *r, unsigned index, const struct spw_allocation *a,
+static int read_parts(const struct range *r, unsigned index, const struct spw_allocation *a, struct spw_seek_losses *losses,
                       struct spw_pointer_tables_find *found)
 {
     const uint64_t part = UINT64_C(1) << spw_seek_shift(r->bytes), end = a->address + a->size_bytes - r->address;
@@ -300,14 +284,14 @@ static int read_parts(const struct range *r, unsigned index, const struct spw_al
         if (!spw_seek_found_locked(index, r->bytes, at) && !spw_pointer_tables_has(r->address + at, r->address + next))
             continue;
         if (from != to && to != at) {
-            failure = read_back(r, index, a, r->address + from, to - from, found);
+            failure = read_back(a, r->address + from, to - from, losses, found);
             from = at;
         } else if (from == to) {
             from = at;
         }
         to = next;
     }
-    return failure || from == to ? failure : read_back(r, index, a, r->address + from, to - from, found);
+    return failure || from == to ? failure : read_back(a, r->address + from, to - from, losses, found);
 }
 
 /* Nobody is at what lies there. 0; with `wait` it was waited for, and the lock let go of; else -EAGAIN. */
@@ -329,14 +313,14 @@ static int await_users_unlocking(const struct range *r, bool wait)
     }
 }
 
-static int conclude_slab(const struct range *r, unsigned index, const struct spw_slab *slab,
+static int conclude_slab(const struct range *r, unsigned index, const struct spw_slab *slab, struct spw_seek_losses *losses,
                          struct spw_pointer_tables_find *found)
 {
     for (uint32_t i = 0; i < slab->slot_count; i++) {
         struct spw_allocation a;
         if (!slab->slots[i].size_bytes || !spw_content_at_locked(spw_slot_address(&slab->slots[i]), &a))
             continue;
-        int failure = read_parts(r, index, &a, found);
+        int failure = read_parts(r, index, &a, losses, found);
         if (failure < 0)
             return failure;
     }
@@ -356,12 +340,16 @@ static int conclude_range_unlocking(unsigned index, bool wait, struct spw_pointe
         return failure;
     const struct spw_object *o = spw_object_at_locked(r.address);
     const bool is_there = o && !(o->attention & (SPW_FREE | SPW_ABSENT));
+    struct spw_seek_losses losses;
+    spw_seek_losses_begin(&losses, spw_seek_answer_locked(index), r.address, r.bytes);
     if (is_there && !r.serial && o->kind == SPW_KIND_SLAB)
-        return conclude_slab(&r, index, (const struct spw_slab *)o, found);
-    if (is_there && r.serial && spw_content_at_locked(r.address, &a) && a.serial == r.serial)
-        return read_parts(&r, index, &a, found);
-    found->is_stored = true;
-    return 0;
+        failure = conclude_slab(&r, index, (const struct spw_slab *)o, &losses, found);
+    else if (is_there && r.serial && spw_content_at_locked(r.address, &a) && a.serial == r.serial)
+        failure = read_parts(&r, index, &a, &losses, found);
+    else
+        found->is_stored = true;
+    found->is_stored |= spw_seek_losses_end(&losses);
+    return failure;
 }
 
 /* Addresses that were known may have been stored once more, the same as before: whoever may have done so is not trusted for

@@ -104,6 +104,12 @@ bool spw_seek_found_locked(unsigned index, uint64_t bytes, uint64_t offset)
     return !answers || answers[index].part[offset >> spw_seek_shift(bytes)];
 }
 
+const struct spw_seek_answer *spw_seek_answer_locked(unsigned index)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return answers ? &answers[index] : NULL;
+}
+
 bool spw_seek_found_any_locked(unsigned index)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
