@@ -47,7 +47,7 @@ enum {
     SPW_UNVERIFIED = 512, /* about to be made again, or made and not yet compared (verify.h): resident, and the slow lock is
                            * held meanwhile */
     SPW_FENCED = 1024, /* its memory came from others who may still be at it (deferred_unmap.h), or we write there beside the
-                        * program (mover.h): resident, and whoever uses it comes after `fence` */
+                        * program (mover.h), or read a slot of a slab: resident, and whoever uses it comes after `fence` */
     SPW_OWED = 256,    /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
     SPW_AWAITED =
         2048, /* what was copied to it from the host may be addresses, and was not read yet: settled first (seek.h) */
@@ -223,7 +223,8 @@ struct spw_device {
     uint64_t pack_bytes, packed_bytes; /* of all packs, and of the slots in them */
     struct spw_mover *mover;
     struct spw_block *idle_retained; /* in no order */
-    struct spw_uses replays;   /* by operations that were run again: what a stream that was not there then comes after */
+    struct spw_uses replays;   /* what works beside the program where it may write: what a stream that was not there then
+                                * comes after */
     struct spw_probed *probed; /* what probes have shown on it (launch_class.h); in no order */
     uint32_t dropping;         /* blocks that `drop` */
     unsigned making;           /* somebody relies on it that nothing more is dropped */

@@ -180,6 +180,13 @@ static void unlink_slots(struct spw_slab_set *set, const struct spw_slab *slab)
     }
 }
 
+void spw_slab_fence_locked(struct spw_slab *slab, struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    spw_fence_locked(slab->backing, s);
+    slab->object.attention |= slab->backing->object.attention & SPW_FENCED;
+}
+
 struct spw_block *spw_slab_remove_empty_locked(struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -51,6 +51,10 @@ CUdeviceptr spw_slot_address(const struct spw_slot *slot);
  */
 void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s, bool anybody);
 
+/* What was submitted to the stream last reads a slot, of which the program knows nothing: whoever uses the slab comes behind
+ * it (SPW_FENCED). */
+void spw_slab_fence_locked(struct spw_slab *slab, struct spw_stream *s);
+
 /* Takes an empty slab apart: answers its block, whose memory the caller reclaims; NULL when no slab is empty
  * and held by nobody. */
 struct spw_block *spw_slab_remove_empty_locked(struct spw_device *d);

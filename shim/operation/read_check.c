@@ -34,8 +34,10 @@ static int hash(struct spw_device *d, struct spw_stream *s, const struct spw_rea
         *ret_ticket = 0;
         return r;
     }
-    if (o->kind == SPW_KIND_BLOCK && spw_block_of(o)->pack)
+    if (o->kind == SPW_KIND_BLOCK && spw_block_of(o)->pack) {
         spw_fence_locked(spw_block_of(o), s);
+        spw_uses_add_locked(&d->replays, s, s->begun);
+    }
     r = spw_digests_send_locked(d, s->handle);
     if (r < 0)
         forget(ret_ticket);

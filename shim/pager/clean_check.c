@@ -76,10 +76,8 @@ void spw_clean_check_read_locked(const struct spw_device *d, struct spw_block *b
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_uses_add_locked(&b->object.uses, s, s->begun);
-    if (s == d->mover->out) {
+    if (s == d->mover->out)
         b->leave_number = s->begun;
-        return;
-    }
     /* Whoever writes it, should it stay, comes after what reads it here. */
     b->proof.reader = s->id;
     b->proof.read_number = s->begun;

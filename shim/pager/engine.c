@@ -123,8 +123,19 @@ static bool may_tear(const struct spw_touched_object *t)
     return t->writes || (t->may_write && !spw_version_is_made(&spw_block_of(t->object)->content));
 }
 
-/* The stream waits for copies into what the operation touches, and out of what it may change. Small allocations hold what
- * they are owed. */
+/* Small allocations hold what they are owed. */
+static int order_after_slab(struct spw_device *d, struct spw_slab *slab, struct spw_stream *s)
+{
+    int r = 0;
+    if (slab->object.attention & SPW_FENCED) {
+        r = spw_mover_order_locked(d, slab->backing, s, true);
+        if (!(slab->backing->object.attention & SPW_FENCED))
+            slab->object.attention &= ~(uint32_t)SPW_FENCED;
+    }
+    return r == 0 && slab->object.attention & SPW_OWED ? spw_owed_settle_locked(d, slab, s) : r;
+}
+
+/* The stream waits for copies into what the operation touches, and out of what it may change. */
 static int order_after_copies(const struct spw_op *op, struct spw_working_set *set)
 {
     struct spw_stream *s = op->stream;
@@ -133,8 +144,8 @@ static int order_after_copies(const struct spw_op *op, struct spw_working_set *s
         int r = 0;
         if (o->kind == SPW_KIND_BLOCK)
             r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, may_tear(&set->list[i]));
-        else if (o->attention & SPW_OWED)
-            r = spw_owed_settle_locked(&spw_devices[o->device], (struct spw_slab *)o, s);
+        else if (o->attention)
+            r = order_after_slab(&spw_devices[o->device], (struct spw_slab *)o, s);
         if (r < 0)
             return r;
     }

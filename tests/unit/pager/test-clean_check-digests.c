@@ -43,13 +43,13 @@ static void of_two_streams_none_gets_a_digest(void **state)
     fill(a, 1);
     assert_int_equal(expect_on(t, a, BYTES, 1), 0);
     leave(a);
-    assert_int_equal(block_at(a)->proof.reader, 0);
+    assert_int_equal(block_at(a)->proof.reader, device->mover->out->id);
     gone(a);
     restore(a);
     scale_by_one(a, 1);
     assert_int_equal(expect_on(t, a, BYTES, 1), 0);
     leave(a);
-    assert_int_equal(block_at(a)->proof.reader, 0);
+    assert_int_equal(block_at(a)->proof.reader, device->mover->out->id);
     gone(a);
     expect_counts(1, 0, 0);
     expect(a, 1);
@@ -72,7 +72,7 @@ static void a_stream_that_is_done_with_it_gets_a_digest_on_a_course_only(void **
         spw_note_stream_done(spw_stream_by_id_locked(record->id), record->begun);
         block_at(a)->expected = expected;
         leave(a);
-        assert_int_equal(block_at(a)->proof.reader, expected ? record->id : 0);
+        assert_int_equal(block_at(a)->proof.reader, expected ? record->id : device->mover->out->id);
         block_at(a)->expected = 0;
         gone(a);
         expect_counts(1, 0, 0);
@@ -125,7 +125,7 @@ static void a_stream_that_is_captured_or_gone_gets_no_digest(void **state)
         leave(a);
         atomic_store(&spw_captures_active, 0);
         assert_int_equal(attention(a) & SPW_EVICTING, SPW_EVICTING);
-        assert_int_equal(block_at(a)->proof.reader, 0);
+        assert_int_equal(block_at(a)->proof.reader, device->mover->out->id);
         let_run();
         pump();
         assert_int_equal(attention(a), SPW_EVICTED);

@@ -274,6 +274,46 @@ static void the_first_digest_is_told_without_being_asked_about(void **state)
     assert_true(is_dropped(a));
 }
 
+/* In a stream of its own, which nothing but the engine orders behind the second digest, the last that was submitted. */
+static void write_elsewhere(CUdeviceptr a, size_t bytes, CUstream digests)
+{
+    assert_int_equal(versioned_at(a)->unchanged.state, SPW_READ_CHECK_PENDING);
+    assert_int_equal(fill_on(t, a, bytes, CHANGED), 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    assert_int_equal(fake_left(digests), 0);
+}
+
+static void who_writes_comes_behind_a_digest_in_the_stream_that_used_it(void **state)
+{
+    CUdeviceptr a = make_of(input, BYTES);
+    look_at(input, false);
+    drop(a);
+    write_elsewhere(input, BYTES, s);
+}
+
+static void who_writes_comes_behind_a_digest_among_the_copies_out(void **state)
+{
+    CUdeviceptr a = make_of(input, BYTES);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    assert_int_equal(expect_on(t, input, BYTES, VALUE), 0);
+    look_at(input, false);
+    drop(a);
+    write_elsewhere(input, BYTES, device->mover->out->handle);
+}
+
+static void who_writes_comes_behind_a_digest_of_a_small_allocation(void **state)
+{
+    CUdeviceptr small = allocate(SLOT_BYTES);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    assert_int_equal(expect_on(t, input, BYTES, VALUE), 0); /* the stream is there */
+    leave(input);                                           /* something moves */
+    assert_int_equal(fill_on(s, small, SLOT_BYTES, VALUE), 0);
+    CUdeviceptr a = make_of(small, BYTES);
+    look_at(small, false);
+    drop(a);
+    write_elsewhere(small, SLOT_BYTES, s);
+}
+
 static void nothing_is_left(void **state)
 {
     CUdeviceptr a = make_of(input, BYTES);
@@ -303,6 +343,9 @@ int main(void)
         TEST(what_is_written_again_passes_its_digests_on),
         TEST(what_was_hashed_in_another_epoch_says_nothing),
         TEST(the_first_digest_is_told_without_being_asked_about),
+        TEST(who_writes_comes_behind_a_digest_in_the_stream_that_used_it),
+        TEST(who_writes_comes_behind_a_digest_among_the_copies_out),
+        TEST(who_writes_comes_behind_a_digest_of_a_small_allocation),
         TEST(nothing_is_left),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
