@@ -110,8 +110,6 @@ struct spw_course_terms {
     uint64_t working_bytes; /* one operation may need so many for the sake of tensors that are freed later than used */
     bool holds_nothing;     /* tensors are there for who uses them only: whatever the engine does takes as long at least */
     bool may_replay;        /* else no operation of the graph is replayable, and nobody is told of small tensors */
-    uint32_t most_makers; /* what at most so many launches, and nothing else, wrote since it was allocated may be read while
-                           * it is copied out; what lives on may not. 0: anything may */
 };
 
 /* What planners take. `ret_tensor_of`, one number for each tensor of the graph: its index in the course, SPW_NO_INDEX for a

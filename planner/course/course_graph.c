@@ -25,9 +25,8 @@
  * can be made again all the while: the engine may drop it for nothing.
  * The engine need not bring anything in for such a read: in the graph that a bound is made of nobody is held.
  *
- * Copies out. The engine has what reads a tensor wait for its copy out, unless few launches made it since it was allocated
- * and nothing else wrote to it (clean_check.h). A copy comes behind the uses before it anyway. So the others are copied
- * alone.
+ * Copies out. The engine has a launch that is only believed to read a tensor wait for its copy out (clean_check.h). A copy
+ * comes behind the uses before it anyway. So a tensor that has such a reader is copied alone.
  *
  * Replays. An operation that is learned to be replayable is so in the graph, unless it updates a tensor that the graph takes
  * for a side buffer and the engine does not. A tensor that several operations write has as many versions, and each is made
@@ -43,7 +42,6 @@
 enum {
     MOST_STEPS_BACK = 512,
     SHORT_HOLD = 16, /* operations: for less than that nobody leaves who would not have to */
-    MANY_MAKERS = 1 << 30,
 };
 
 struct making {
@@ -54,7 +52,7 @@ struct making {
     struct spw_course_replays replays;
     struct spw_course_guards guards;
     uint32_t *tensor_of;  /* by tensor of the graph */
-    uint32_t *makers;     /* by tensor: launches that write it; MANY_MAKERS: something else does */
+    bool *doubted;        /* by tensor: that some launch does not write it is only believed */
     uint64_t *needs;      /* by operation: bytes that it needs on the device; one more at the end */
     uint32_t *held_first; /* by operation: where those that it holds begin in `held`; one more at the end */
     uint32_t *held;
@@ -78,26 +76,15 @@ static bool lives_on(const struct spw_course_tensor *t)
 
 /* ---- who is copied alone ---- */
 
-static void count_makers(struct making *m)
+/* A launch that is only believed to read a tensor waits for its copies out (engine.c). */
+static void find_doubted(struct making *m)
 {
     const struct spw_course *course = m->course;
-    for (uint32_t op = 0; op < course->op_count; op++) {
-        const struct spw_course_touch *touches = &course->touches[course->ops[op].first_touch];
+    for (uint32_t op = 0; op < course->op_count; op++)
         for (uint32_t i = 0; i < course->ops[op].touch_count; i++) {
-            uint32_t *makers = &m->makers[touches[i].tensor];
-            if (touches[i].access & SPW_COURSE_WRITES && *makers < MANY_MAKERS)
-                *makers = course->calls[op].kind == SPW_ITERATION_LAUNCH ? *makers + 1 : MANY_MAKERS;
+            const struct spw_course_touch *touch = &course->touches[course->ops[op].first_touch + i];
+            m->doubted[touch->tensor] |= (touch->access & SPW_COURSE_BELIEVED) != 0;
         }
-    }
-}
-
-static bool is_copied_alone(const struct making *m, uint32_t tensor)
-{
-    const struct spw_course_tensor *t = &m->course->tensors[tensor];
-    uint32_t before = 0; /* makers in the iteration before */
-    if (tensor < m->course->live_count)
-        before = lives_on(t) || t->from == SPW_NO_INDEX ? MANY_MAKERS : m->makers[t->from];
-    return m->terms->most_makers && m->makers[tensor] + before > m->terms->most_makers;
 }
 
 /* ---- lives ---- */
@@ -137,7 +124,7 @@ static int add_tensors(struct making *m)
     for (uint32_t i = 0; r == 0 && i < course->tensor_count; i++) {
         struct spw_graph_tensor tensor;
         m->lives[i] = (struct spw_course_life){.index = SPW_NO_INDEX, .birth = SPW_NO_INDEX, .hold = SPW_NO_INDEX};
-        if (!describe(course, i, is_copied_alone(m, i), &tensor))
+        if (!describe(course, i, m->doubted[i], &tensor))
             continue;
         m->lives[i].index = m->graph->tensor_count;
         if (!tensor.persistent && !tensor.initial)
@@ -332,7 +319,7 @@ static int guard(struct making *m)
 
 static int fill(struct making *m, struct spw_graph_problem *ret_problem)
 {
-    count_makers(m);
+    find_doubted(m);
     int r = add_tensors(m);
     if (r == 0)
         r = add_smalls(m);
@@ -364,14 +351,15 @@ static int make_room(struct making *m)
     const size_t ops = (size_t)m->course->op_count + 1;
     m->lives = calloc(tensors, sizeof *m->lives);
     m->tensor_of = malloc(tensors * sizeof *m->tensor_of);
-    m->makers = calloc(tensors, sizeof *m->makers);
+    m->doubted = calloc(tensors, sizeof *m->doubted);
     m->needs = calloc(ops, sizeof *m->needs);
     m->held_first = calloc(ops, sizeof *m->held_first);
     m->held = malloc((tensors + m->course->touch_count) * sizeof *m->held);
     m->holds = calloc(tensors + m->course->touch_count, sizeof *m->holds);
     m->reads = malloc(tensors * sizeof *m->reads);
     m->writes = malloc(tensors * sizeof *m->writes);
-    return m->lives && m->tensor_of && m->makers && m->needs && m->held_first && m->held && m->holds && m->reads && m->writes
+    return m->lives && m->tensor_of && m->doubted && m->needs && m->held_first && m->held && m->holds && m->reads &&
+                   m->writes
                ? 0
                : -ENOMEM;
 }
@@ -388,7 +376,7 @@ int spw_course_graph(const struct spw_course *course, const struct spw_course_te
     spw_course_replays_finish(&m.replays);
     spw_course_guards_finish(&m.guards);
     free(m.lives);
-    free(m.makers);
+    free(m.doubted);
     free(m.needs);
     free(m.held_first);
     free(m.held);

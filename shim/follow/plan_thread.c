@@ -253,8 +253,7 @@ static struct spw_course_terms graph_terms(const struct spw_course *course, cons
                                      .granule_bytes = terms->granule_bytes,
                                      .unknown_us = usual_us(course),
                                      .working_bytes = terms->device_bytes / 4 * 3,
-                                     .may_replay = terms->may_replay,
-                                     .most_makers = SPW_VERSION_MAKERS};
+                                     .may_replay = terms->may_replay};
 }
 
 static int plan_as(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,

@@ -28,7 +28,7 @@ void spw_version_raise_locked(struct spw_versioned *v)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     v->version = ++spw_version_clock;
-    v->made_by = 0;
+    v->is_fresh = false;
     if (v->maker)
         spw_version_forget_maker_locked(v);
     forget_tickets(v);
@@ -49,5 +49,5 @@ void spw_version_reset_locked(struct spw_versioned *v)
     spw_version_raise_locked(v);
     v->needed = 0;
     v->is_believed = false;
-    v->made_by = 1;
+    v->is_fresh = true;
 }

@@ -44,18 +44,8 @@ struct spw_versioned {             /* in a block, and in a slot of a slab */
     uint32_t needed;               /* so many dropped blocks are made again with what is in here */
     bool is_believed;              /* a launch touched it of which it is only believed that it does not write it */
     struct spw_read_check unchanged;
-    uint8_t made_by; /* 1: nobody wrote it since it was allocated; n + 1: n launches did; 0: anything else */
+    bool is_fresh; /* nobody wrote it since it was allocated */
 };
-
-enum { SPW_VERSION_MAKERS = 4 }; /* with what is done to it in place; more write what is written all the time */
-
-/* True for what is made by a few launches and then read: an activation, a gradient. What launches use as a workspace lives
- * on, is written again and again, or set: counters in it may go up and back to 0 within a launch that leaves it as it was.
- */
-static inline bool spw_version_is_made(const struct spw_versioned *v)
-{
-    return v->made_by > 1;
-}
 
 extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS; /* the epoch begins at 1; engine lock */
 extern uint64_t spw_version_epoch_clock SPW_OURS;                       /* the clock when the epoch began */
@@ -65,7 +55,7 @@ extern bool spw_versions_kept SPW_OURS;                                 /* engin
  * them. Only while versions are kept. */
 static inline bool spw_version_is_fresh(const struct spw_versioned *v)
 {
-    return v->made_by == 1 && v->version > spw_version_epoch_clock;
+    return v->is_fresh && v->version > spw_version_epoch_clock;
 }
 
 /* `v` was, or is just about to be, written: a new version, and nobody's making. */

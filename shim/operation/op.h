@@ -71,6 +71,12 @@ static inline bool spw_op_is_told_to_read_hit(const struct spw_op *op, unsigned 
     return (hit < 64 && op->inputs >> hit & 1) || spw_launch_class_is_constant(op->class, hit);
 }
 
+/* Whether it writes there is known by nothing that could turn out wrong. */
+static inline bool spw_op_may_change_hit(const struct spw_op *op, unsigned hit)
+{
+    return spw_op_may_write_hit(op, hit) && !(op->function && spw_op_is_told_to_read_hit(op, hit));
+}
+
 /* What a launch is given, and is not known to write, while nobody tells that it only reads it: that it leaves it alike is a
  * belief. */
 static inline bool spw_op_believes_hit(const struct spw_op *op, unsigned hit)

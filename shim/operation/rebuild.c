@@ -73,8 +73,10 @@ static bool go_through(struct spw_rebuild *r, const struct spw_recorded_op_touch
         p = &r->parts[r->part_count++];
         *p = (struct spw_rebuild_part){.touch = t, .version = spw_touch_writes(t) ? t->after : t->before};
         p->writers = spw_touch_writes(t);
+        p->is_believed = t->believed;
         return true;
     }
+    p->is_believed |= t->believed;
     if (p->touch->serial != t->serial || (!t->whole && p->version != t->before))
         return false;
     if (!spw_touch_writes(t))

@@ -19,6 +19,7 @@ struct spw_rebuild_part {                      /* a block that they touch, once 
     const struct spw_recorded_op_touch *touch; /* one of those that say which it is */
     uint64_t version;                          /* that it has in the end, or throughout where it is only read */
     uint32_t writers;                          /* of the operations; 0: it is only read */
+    bool is_believed;                          /* that some of them do not write it is only believed */
 };
 
 struct spw_rebuild {

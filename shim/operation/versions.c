@@ -25,21 +25,13 @@ static void raise_epoch(void)
 
 /* ---- one thing ---- */
 
-static void raise_for(const struct spw_op *op, struct spw_versioned *v)
-{
-    const uint8_t before = v->made_by;
-    spw_version_raise_locked(v);
-    if (op->function && before && before <= SPW_VERSION_MAKERS)
-        v->made_by = before + 1;
-}
-
 /* ---- kept or not ---- */
 
 /* Who writes it from now on, nobody counts. */
 static void forget_makers(struct spw_versioned *v)
 {
     spw_version_forget_maker_locked(v);
-    v->made_by = 0;
+    v->is_fresh = false;
 }
 
 static void forget_makers_of_slot(struct spw_slot *slot, void *unused)
@@ -190,10 +182,9 @@ static void raise_all(const struct spw_op *op)
     for (unsigned i = 0; i < op->reached; i++) {
         struct spw_versioned *v = spw_op_may_write_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
         if (v && spw_op_writes_hit(op, i))
-            raise_for(op, v);
+            spw_version_raise_locked(v);
         else if (v) {
-            if (v->made_by == 1)
-                v->made_by = 0; /* a belief is not enough for taking what it holds for undefined */
+            v->is_fresh = false; /* a belief is not enough for taking what it holds for undefined */
             v->is_believed |= spw_op_believes_hit(op, i);
         }
     }

@@ -11,10 +11,9 @@
  *                        |             v
  *                        +--no first-> dirty: copied out like any other
  *
- * Equal digests say the same of the copy: what was as it had been before the copy when it was last used, was so while it was
- * copied, if what changes a tensor does not change it back. So launches that are believed to read what is made by a few
- * launches and then read need not wait for copies out. What is known to write, or not known, comes after them (mover.h), and
- * so does what uses a tensor that lives on, as weights do and workspaces: a kernel may count in one, and back to 0.
+ * Equal digests say the same of the copy, since nobody touches the tensor while it is copied who might write it. A launch
+ * that is only believed to read comes after the copy, too (mover.h): it may count in the tensor, and back to what was there,
+ * which no digest tells. What its type or its library says to read only does not wait.
  *
  * A copy that a plan has made of what nobody reads any more before it leaves, or what is written by then, is not followed by
  * a second digest, and comes without the first.

@@ -114,15 +114,6 @@ static int bring_in_set(struct spw_working_set *set, struct spw_device *d, struc
     return r;
 }
 
-/* A copy out of it must not be under way meanwhile. What is only believed not to write may tear a copy, which is found out
- * before anybody relies on it (clean_check.h), unless it takes back what it did. That is not seen in anything; kernels do it
- * to what they count in, and that lives on. What few launches made is taken not to be such a thing (a judgement, no proof).
- */
-static bool may_tear(const struct spw_touched_object *t)
-{
-    return t->writes || (t->may_write && !spw_version_is_made(&spw_block_of(t->object)->content));
-}
-
 /* Small allocations hold what they are owed. */
 static int order_after_slab(struct spw_device *d, struct spw_slab *slab, struct spw_stream *s)
 {
@@ -135,7 +126,8 @@ static int order_after_slab(struct spw_device *d, struct spw_slab *slab, struct 
     return r == 0 && slab->object.attention & SPW_OWED ? spw_owed_settle_locked(d, slab, s) : r;
 }
 
-/* The stream waits for copies into what the operation touches, and out of what it may change. */
+/* The stream waits for copies into what the operation touches, and out of what it may change. A belief that it does not is
+ * not enough: a kernel may count in what it is given, and back to what was there, which no digest tells. */
 static int order_after_copies(const struct spw_op *op, struct spw_working_set *set)
 {
     struct spw_stream *s = op->stream;
@@ -143,7 +135,7 @@ static int order_after_copies(const struct spw_op *op, struct spw_working_set *s
         struct spw_object *o = set->list[i].object;
         int r = 0;
         if (o->kind == SPW_KIND_BLOCK)
-            r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, may_tear(&set->list[i]));
+            r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].may_write);
         else if (o->attention)
             r = order_after_slab(&spw_devices[o->device], (struct spw_slab *)o, s);
         if (r < 0)

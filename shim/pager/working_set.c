@@ -106,7 +106,7 @@ static int gather_hits(struct spw_op *op, struct spw_working_set *set)
     for (unsigned i = 0; i < count; i++) {
         struct spw_object *o = spw_object_at_locked(op->hits[i]);
         if (o && !(o->attention & SPW_FREE))
-            set->list[set->count++] = (struct spw_touched_object){o, spw_op_writes_hit(op, i), spw_op_may_write_hit(op, i),
+            set->list[set->count++] = (struct spw_touched_object){o, spw_op_writes_hit(op, i), spw_op_may_change_hit(op, i),
                                                                   !spw_scan_is_doubted(op->doubted, i)};
         else
             spw_scan_doubt(op->doubted, i);

@@ -11,7 +11,7 @@
 struct spw_touched_object {
     struct spw_object *object;
     bool writes;    /* as far as is known: what a kernel has never been seen to write, it is believed not to */
-    bool may_write; /* for certain not, where this is false: the call itself says that it only reads */
+    bool may_write; /* for certain not, where this is false: the call, the kernel's type or its library says that it reads */
     bool is_known;  /* the operation is known by it, and not doubted to be given it (scan.h) */
 };
 

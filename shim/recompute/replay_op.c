@@ -242,12 +242,10 @@ static struct spw_stream *choose_stream(const struct spw_device *d, const struct
     return d->mover && is_usable(d->mover->in, recorded_op->context) ? d->mover->in : NULL;
 }
 
-/* A copy out of it may go on while the operations read it: as in engine.c, if a copy reads it, or a launch reads what few
- * launches made, which is proven before anybody relies on the copy. */
+/* A copy out of it may go on while the operations read it: no belief says that they do no more than that (engine.c). */
 static bool may_be_copied_meanwhile(const struct spw_replay_op *run, unsigned part)
 {
-    return !run->parts[part].writes &&
-           (!run->recorded_op->function || spw_version_is_made(&run->parts[part].block->content));
+    return !run->rebuild->parts[part].writers && !run->rebuild->parts[part].is_believed;
 }
 
 static bool lends(const struct spw_recorded_op *recorded_op)

@@ -492,21 +492,6 @@ static void all_is_let_go_of_when_versions_are_no_longer_kept(void **state)
     spw_recorded_op_let_go(recorded_op);
 }
 
-static void nothing_counts_as_made_by_a_few_launches_that_was_used_while_no_versions_were_kept(void **state)
-{
-    struct spw_versioned *const both[] = {spw_versioned_at_locked(a, NULL), spw_versioned_at_locked(small, NULL)};
-    for (int i = 0; i < 2; i++)
-        spw_version_reset_locked(both[i]);
-    assert_int_equal(launch(3, a, b, small), 0);
-    assert_true(spw_version_is_made(both[0]) && spw_version_is_made(both[1]));
-    keep_versions(false);
-    for (int i = 0; i < 2 * SPW_VERSION_MAKERS; i++)
-        assert_int_equal(launch(3, a, b, small), 0);
-    keep_versions(true);
-    assert_int_equal(launch(3, a, b, small), 0);
-    assert_false(spw_version_is_made(both[0]) || spw_version_is_made(both[1]));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -534,7 +519,6 @@ int main(void)
         TEST(what_is_kept_takes_no_more_memory_than_it_may),
         TEST(without_memory_nothing_is_kept),
         TEST(all_is_let_go_of_when_versions_are_no_longer_kept),
-        TEST(nothing_counts_as_made_by_a_few_launches_that_was_used_while_no_versions_were_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
