@@ -21,9 +21,19 @@ static void forget(uint32_t *ticket)
     *ticket = 0;
 }
 
+/* All of it is hashed, and what `s` does next may have to do with a part. */
+static void fence(struct spw_device *d, struct spw_object *o, struct spw_stream *s)
+{
+    if (o->kind == SPW_KIND_BLOCK)
+        spw_fence_locked(spw_block_of(o), s);
+    else
+        spw_slab_fence_locked((struct spw_slab *)o, s);
+    spw_uses_add_locked(&d->replays, s, s->begun);
+}
+
 /* Behind all uses by other streams, which need not come before what `s` does: what one of them writes meanwhile would be
- * taken for a change. Of a pack all is hashed, and others may write beside the tensor at any time: they come behind. It is
- * sent at once: who knows whether the stream is there when the answer is wanted. */
+ * taken for a change. What they do later comes behind; in a stream of ours, the caller sees to that. It is sent at once: who
+ * knows whether the stream is there when the answer is wanted. */
 static int hash(struct spw_device *d, struct spw_stream *s, const struct spw_read_check_of *t, uint32_t *ret_ticket)
 {
     struct spw_object *o = spw_object_at_locked(t->address);
@@ -34,10 +44,8 @@ static int hash(struct spw_device *d, struct spw_stream *s, const struct spw_rea
         *ret_ticket = 0;
         return r;
     }
-    if (o->kind == SPW_KIND_BLOCK && spw_block_of(o)->pack) {
-        spw_fence_locked(spw_block_of(o), s);
-        spw_uses_add_locked(&d->replays, s, s->begun);
-    }
+    if (!s->ours)
+        fence(d, o, s);
     r = spw_digests_send_locked(d, s->handle);
     if (r < 0)
         forget(ret_ticket);

@@ -31,11 +31,8 @@ static int check_slot(struct spw_device *d, struct spw_slot *slot)
     const struct spw_read_check_of t = spw_read_check_of_slot(slot);
     struct spw_stream *s = spw_clean_check_only_user_locked(d, &slot->slab->object.uses);
     const int r = spw_read_check_close_locked(d, &t, s);
-    if (r == 0) {
+    if (r == 0)
         spw_uses_add_locked(&slot->slab->object.uses, s, s->begun);
-        spw_slab_fence_locked(slot->slab, s);
-        spw_uses_add_locked(&d->replays, s, s->begun);
-    }
     return r;
 }
 

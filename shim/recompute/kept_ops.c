@@ -28,13 +28,18 @@ struct spw_kept_iteration {
 
 /* ---- what the rooms below ask ---- */
 
-/* A small allocation that the operation reads, and may be about to write, is saved. Where that cannot be, nothing that the
- * operation makes is ever dropped. */
+/* A small allocation that the operation reads, and may be about to write, is saved. All of it is, and the operation may have
+ * to do with a part: other streams that write the rest are not ordered by the program. Where that cannot be, nothing that
+ * the operation makes is ever dropped. */
 static void save(struct spw_device *d, struct spw_op *op, struct spw_recorded_op_touch *t)
 {
     uint32_t offset;
-    if (spw_stash_take_for_long_locked(d, t->bytes, &offset) < 0)
+    struct spw_slot *slot = spw_touched_slot_locked(t);
+    if (!slot || spw_uses_order_locked(&slot->slab->object.uses, op->stream) < 0 ||
+        spw_stash_take_for_long_locked(d, t->bytes, &offset) < 0)
         return;
+    spw_slab_fence_locked(slot->slab, op->stream);
+    spw_uses_add_locked(&d->replays, op->stream, op->stream->begun);
     if (spw_stash_save_locked(d, op->stream, op->stream->begun, t->address, t->bytes, offset) == 0)
         t->saved = offset + 1;
     else

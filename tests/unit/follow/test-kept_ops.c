@@ -12,9 +12,11 @@ static struct {
     CUdeviceptr weights[LAYERS], activations[LAYERS], batch, counter;
     unsigned char weight_values[LAYERS], counter_value;
     unsigned step;
-    bool copies_only; /* whatever runs may read and write all that it is given, as before anything was learned */
-    bool counts;      /* each layer also counts, in a small allocation that it reads and writes */
-    unsigned fenced;  /* activations that other streams come behind the launch of */
+    bool copies_only;          /* whatever runs may read and write all that it is given, as before anything was learned */
+    bool counts;               /* each layer also counts, in a small allocation that it reads and writes */
+    unsigned fenced;           /* activations that other streams come behind the launch of */
+    CUdeviceptr beside;        /* not 0: a small allocation that another stream writes before each layer */
+    unsigned behind, followed; /* layers that came behind that; and that what comes there next comes behind */
 } loop;
 
 /* ---- what was learned ---- */
@@ -63,6 +65,24 @@ bool __wrap_spw_device_loop_want_versions(const struct spw_device_loop *rounds)
 
 /* ---- the program ---- */
 
+/* No operation: as if it were another part of the counter. */
+static void write_beside(void)
+{
+    spw_lock();
+    struct spw_object *slab = spw_object_at_locked(loop.beside);
+    struct spw_stream *record = spw_stream_of_locked(t);
+    spw_uses_add_locked(&slab->uses, record, spw_stream_next_locked(record));
+    fake_fill(t, loop.beside, SLOT_BYTES, 1);
+    spw_unlock();
+}
+
+static void note_order(void)
+{
+    loop.followed += (spw_object_at_locked(loop.beside)->attention & SPW_FENCED) != 0;
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    loop.behind += fake_left(t) == 0;
+}
+
 /* A layer makes something on the way that is freed at once, and that its output is made of. */
 static unsigned char forward(unsigned layer, unsigned char from)
 {
@@ -72,10 +92,14 @@ static unsigned char forward(unsigned layer, unsigned char from)
     loop.activations[layer] = allocate(BYTES);
     const unsigned char values[] = {made, loop.weight_values[layer], loop.counter_value};
     const CUdeviceptr a[] = {squeezed, loop.weights[layer], loop.counter, loop.activations[layer], loop.counter};
+    if (loop.beside)
+        write_beside();
+    launched = loop.beside ? note_order : NULL;
     if (loop.counts)
         launch(COUNTING + layer, a, 3, 2, salt);
     else
         launch(FORWARD + layer, (CUdeviceptr[]){a[0], a[1], a[3]}, 2, 1, salt);
+    launched = NULL;
     const struct spw_block *b = block_at(loop.activations[layer]);
     loop.fenced += b->object.attention & SPW_FENCED && b->fence.stream[0] == spw_stream_of_locked(s)->id;
     release(squeezed);
@@ -192,6 +216,21 @@ static void other_streams_come_behind_what_is_filled(void **state)
     (void)spw_stream_next_locked(spw_stream_of_locked(t)); /* the program has another one */
     assert_true(fenced_in_steps(4) > 0);
     check();
+    nobody_is_left();
+}
+
+/* All of a small allocation is saved, and another stream may be writing what the layer has nothing to do with. */
+static void what_is_saved_is_read_in_no_other_streams_way(void **state)
+{
+    start(13 * BYTES, true);
+    loop.beside = allocate(SLOT_BYTES);
+    steps(KNOWN_AFTER + 3);
+    loop.behind = loop.followed = 0;
+    steps(4);
+    assert_true(loop.behind >= 4 && loop.followed >= 4);
+    check();
+    release(loop.beside);
+    loop.beside = 0;
     nobody_is_left();
 }
 
@@ -411,6 +450,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(activations_are_made_again_by_plan),
         cmocka_unit_test(other_streams_come_behind_what_is_filled),
+        cmocka_unit_test(what_is_saved_is_read_in_no_other_streams_way),
         cmocka_unit_test(what_runs_again_waits_for_what_the_program_is_about_to_free),
         cmocka_unit_test(what_is_dropped_off_the_course_comes_on_demand),
         cmocka_unit_test(nothing_is_dropped_when_operations_may_change),

@@ -283,6 +283,19 @@ static void write_elsewhere(CUdeviceptr a, size_t bytes, CUstream digests)
     assert_int_equal(fake_left(digests), 0);
 }
 
+/* Of the first as well: the launch in whose stream it is may have to do with another part. */
+static void who_writes_comes_behind_the_first_digest(void **state)
+{
+    (void)make_of(input, BYTES);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    assert_int_equal(expect_on(t, input, BYTES, VALUE), 0); /* the stream is there */
+    look_at(input, false);
+    assert_int_equal(versioned_at(input)->unchanged.state, SPW_READ_CHECK_OPEN);
+    assert_int_equal(fill_on(t, input, BYTES, CHANGED), 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    assert_int_equal(fake_left(s), 0);
+}
+
 static void who_writes_comes_behind_a_digest_in_the_stream_that_used_it(void **state)
 {
     CUdeviceptr a = make_of(input, BYTES);
@@ -343,6 +356,7 @@ int main(void)
         TEST(what_is_written_again_passes_its_digests_on),
         TEST(what_was_hashed_in_another_epoch_says_nothing),
         TEST(the_first_digest_is_told_without_being_asked_about),
+        TEST(who_writes_comes_behind_the_first_digest),
         TEST(who_writes_comes_behind_a_digest_in_the_stream_that_used_it),
         TEST(who_writes_comes_behind_a_digest_among_the_copies_out),
         TEST(who_writes_comes_behind_a_digest_of_a_small_allocation),
