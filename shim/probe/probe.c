@@ -321,7 +321,8 @@ static void note_uses(struct spw_probe *t, const struct spw_op *op, const struct
         spw_probe_snapshot_used_locked(&t->snapshot, op->stream, number);
 }
 
-/* Whatever other streams do next comes behind what was written here. */
+/* Whatever other streams do next comes behind what was written here, or read beside the launch; those of which nothing is
+ * known yet, too. */
 static int be_followed(struct spw_probe *t, const struct spw_op *op)
 {
     spw_uses_add_locked(&t->device->replays, op->stream, op->stream->begun);
@@ -376,7 +377,7 @@ static int observe(struct spw_probe *t, const struct spw_op *op, struct spw_exam
     int r = is_alone ? 0 : follow_uses(t, op, e);
     if (r == 0)
         r = ask(t, op, e, which);
-    const int following = is_alone ? 0 : be_followed(t, op);
+    const int following = be_followed(t, op);
     return r < 0 ? r : following;
 }
 
