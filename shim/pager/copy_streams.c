@@ -73,12 +73,12 @@ struct spw_uses spw_copies_locked(const struct spw_device *d, const struct spw_b
     struct spw_uses copies = {0};
     if (d->mover && d->mover->in)
         spw_uses_add_locked(&copies, d->mover->in, b->restore_number);
+    if (both && b->proof.reader) /* before what follows, which is later where it is of the same stream */
+        spw_uses_add_locked(&copies, spw_stream_by_id_locked(b->proof.reader), b->proof.read_number);
     if (both && d->mover && d->mover->out)
         spw_uses_add_locked(&copies, d->mover->out, b->leave_number);
     if (b->object.attention & SPW_FENCED)
         spw_uses_merge_locked(&copies, &b->fence);
-    if (both && b->proof.reader)
-        spw_uses_add_locked(&copies, spw_stream_by_id_locked(b->proof.reader), b->proof.read_number);
     return copies;
 }
 

@@ -57,6 +57,26 @@ static void of_two_streams_none_gets_a_digest(void **state)
     expect_no_tickets();
 }
 
+/* Of a digest among the copies out, and a copy behind it, a writer has to wait for the latter. */
+static void another_stream_writes_after_the_copy_behind_the_digest(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = allocate(BYTES);
+    fill(a, 1);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    assert_int_equal(expect_on(t, a, BYTES, 1), 0);
+    uint32_t ticket;
+    spw_lock();
+    assert_int_equal(spw_clean_check_digest_locked(device, block_at(a), &ticket), 0);
+    spw_digest_forget_locked(ticket);
+    spw_unlock();
+    assert_int_equal(block_at(a)->proof.reader, device->mover->out->id);
+    assert_int_equal(under_locks(spw_transfer_write_back_unchecked_locked, a), 0);
+    assert_int_equal(fill_on(t, a, BYTES, 2), 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    assert_int_equal(fake_left(device->mover->out->handle), 0);
+}
+
 /* By plan it follows at once; without one the stream may have gone on far since. */
 static void a_stream_that_is_done_with_it_gets_a_digest_on_a_course_only(void **state)
 {
@@ -350,6 +370,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_digest_waits_for_no_copy),
         cmocka_unit_test(another_stream_writes_after_the_digest),
         cmocka_unit_test(of_two_streams_none_gets_a_digest),
+        cmocka_unit_test(another_stream_writes_after_the_copy_behind_the_digest),
         cmocka_unit_test(a_stream_that_is_done_with_it_gets_a_digest_on_a_course_only),
         cmocka_unit_test(a_stream_in_a_call_gets_no_digest),
         cmocka_unit_test(a_stream_that_is_captured_or_gone_gets_no_digest),
