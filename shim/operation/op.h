@@ -71,7 +71,7 @@ static inline bool spw_op_is_told_to_read_hit(const struct spw_op *op, unsigned 
     return (hit < 64 && op->inputs >> hit & 1) || spw_launch_class_is_constant(op->class, hit);
 }
 
-/* Whether it writes there is known by nothing that could turn out wrong. */
+/* False where the call, the kernel's type or its library says that it only reads. What was observed of it does not count. */
 static inline bool spw_op_may_change_hit(const struct spw_op *op, unsigned hit)
 {
     return spw_op_may_write_hit(op, hit) && !(op->function && spw_op_is_told_to_read_hit(op, hit));

@@ -23,8 +23,6 @@ static void raise_epoch(void)
     spw_version_epoch_clock = spw_version_clock;
 }
 
-/* ---- one thing ---- */
-
 /* ---- kept or not ---- */
 
 /* Who writes it from now on, nobody counts. */

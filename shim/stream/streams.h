@@ -136,6 +136,8 @@ int spw_stream_mark_locked(struct spw_stream *s);
 
 void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number);
 
+/* Operation `number` of the stream. It takes the place of an earlier one, so it must not come before that: where the order
+ * is not known, spw_uses_merge_locked() keeps the later one. */
 static inline void spw_uses_add_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

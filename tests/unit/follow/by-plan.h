@@ -32,9 +32,9 @@ static inline void begin_planned(uint64_t budget)
     spw_settings_use(&settings);
 }
 
-/* Of which the plan may have it that it runs again. */
 static void (*launched)(void); /* before anything of a launch runs; NULL: nothing */
 
+/* Of which the plan may have it that it runs again. */
 static inline void launch(uint64_t function, const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt)
 {
     CUdeviceptr hits[FAKE_RANGES];

@@ -242,7 +242,6 @@ static void a_copy_that_may_be_torn_is_found_out(void **state)
     }
 }
 
-/* A kernel that nothing is known of writes it. */
 /* `a` is being copied out when a kernel that is believed to read it comes: whether that has waited for the copy. */
 static bool waits_for_copy(CUdeviceptr a, unsigned char value)
 {

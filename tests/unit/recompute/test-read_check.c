@@ -274,6 +274,13 @@ static void the_first_digest_is_told_without_being_asked_about(void **state)
     assert_true(is_dropped(a));
 }
 
+/* The program has another stream, which has read the input. */
+static void make_another_stream(void)
+{
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    assert_int_equal(expect_on(t, input, BYTES, VALUE), 0);
+}
+
 /* In a stream of its own, which nothing but the engine orders behind the second digest, the last that was submitted. */
 static void write_elsewhere(CUdeviceptr a, size_t bytes, CUstream digests)
 {
@@ -287,8 +294,7 @@ static void write_elsewhere(CUdeviceptr a, size_t bytes, CUstream digests)
 static void who_writes_comes_behind_the_first_digest(void **state)
 {
     (void)make_of(input, BYTES);
-    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
-    assert_int_equal(expect_on(t, input, BYTES, VALUE), 0); /* the stream is there */
+    make_another_stream();
     look_at(input, false);
     assert_int_equal(versioned_at(input)->unchanged.state, SPW_READ_CHECK_OPEN);
     assert_int_equal(fill_on(t, input, BYTES, CHANGED), 0);
@@ -307,8 +313,7 @@ static void who_writes_comes_behind_a_digest_in_the_stream_that_used_it(void **s
 static void who_writes_comes_behind_a_digest_among_the_copies_out(void **state)
 {
     CUdeviceptr a = make_of(input, BYTES);
-    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
-    assert_int_equal(expect_on(t, input, BYTES, VALUE), 0);
+    make_another_stream();
     look_at(input, false);
     drop(a);
     write_elsewhere(input, BYTES, device->mover->out->handle);
@@ -317,9 +322,8 @@ static void who_writes_comes_behind_a_digest_among_the_copies_out(void **state)
 static void who_writes_comes_behind_a_digest_of_a_small_allocation(void **state)
 {
     CUdeviceptr small = allocate(SLOT_BYTES);
-    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
-    assert_int_equal(expect_on(t, input, BYTES, VALUE), 0); /* the stream is there */
-    leave(input);                                           /* something moves */
+    make_another_stream();
+    leave(input); /* something moves */
     assert_int_equal(fill_on(s, small, SLOT_BYTES, VALUE), 0);
     CUdeviceptr a = make_of(small, BYTES);
     look_at(small, false);
