@@ -47,6 +47,9 @@ PROBES = (
     Probe('replay', 30),
     *(Probe(f'replay-{name}', 30, workloads.SHORT, 'spy-replay', f'workloads/shared/{name}', True, True)
       for name in WORKLOADS),
+    Probe('range-cost', 20),
+    Probe('call-cost', 20),
+    Probe('map-beside-copies', 30),
     Probe('host-register', 50),
     Probe('hash', 40, simulated=True),
 )
