@@ -187,6 +187,12 @@ static void keep_bytes(const struct spw_course *course, const uint32_t *tensor_o
     plan->timing = best_timing;
 }
 
+static struct spw_machine machine_of(const struct spw_plan_terms *terms)
+{
+    static const uint64_t in_one_piece = (uint64_t)1 << 60;
+    return (struct spw_machine){.duplex = terms->duplex, .chunk_bytes = in_one_piece, .chunk_us = terms->move_us};
+}
+
 static int make(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of,
                 const struct spw_plan_terms *terms, bool quick, const bool *cancelled, struct spw_course_plan *to)
 {
@@ -201,7 +207,7 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
                                        .host_bytes = terms->host_bytes,
                                        .may_copy = true,
                                        .may_replay = terms->may_replay,
-                                       .machine = {.duplex = terms->duplex},
+                                       .machine = machine_of(terms),
                                        .seed = 1,
                                        .time_limit_s = quick ? QUICK_S : 0,
                                        .bound_limit_s = quick ? QUICK_S : 0,

@@ -18,6 +18,7 @@ struct spw_plan_terms {
     double reserve;                    /* share of device_bytes that the plan leaves alone; less where little is lacking */
     uint64_t granule_bytes;
     double d2h_bytes_per_us, h2d_bytes_per_us, duplex;
+    double move_us;  /* that each copy takes longer than its bytes */
     bool may_replay; /* what the course knows to be replayable */
     const struct spw_plan_choices
         *begin_with; /* of an earlier plan for the course, or NULL: the search goes on from there */

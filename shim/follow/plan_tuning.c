@@ -156,6 +156,11 @@ static uint64_t host_bytes_of_one(void)
     return spw_host_memory_limit_locked() / (devices ? devices : 1);
 }
 
+/* A tensor that leaves and comes back has memory mapped twice: for whoever has that memory meanwhile, and for itself. Each
+ * takes the host about 150 us on an H200, whatever the size (docs/decisions/039-a-move-costs-the-host.md). It is put down to
+ * each copy, so that few large tensors are moved rather than many small ones. */
+double spw_plan_move_us = 300;
+
 static void terms_of(const struct spw_device *d, const struct spw_tuned_iteration *shape, double reserve,
                      struct spw_plan_terms *ret)
 {
@@ -171,6 +176,7 @@ static void terms_of(const struct spw_device *d, const struct spw_tuned_iteratio
                                    .d2h_bytes_per_us = bandwidth.d2h_bytes_per_us,
                                    .h2d_bytes_per_us = bandwidth.h2d_bytes_per_us,
                                    .duplex = bandwidth.duplex_share,
+                                   .move_us = spw_plan_move_us,
                                    .may_replay = shape->may_replay,
                                    .begin_with = &shape->plan->choices};
 }

@@ -202,17 +202,17 @@ for percent in (60, 40):
     turning(percent)
 
 
-def run_worn(verify_every):
+def run_worn(verify_every, percent):
     command = ["replay", "--kinds", "plain,wears", "--rounds", "16", "--steps", "60"]
     without = run(command, env=SLOW)
-    return run(command, budget=without.peak * 50 // 100, env={**LEARNING, "SPILLWAY_VERIFY": str(verify_every)})
+    return run(command, budget=without.peak * percent // 100, env={**LEARNING, "SPILLWAY_VERIFY": str(verify_every)})
 
 
 # The kernel of kind wears gives the same for 600 launches, and from then on what a clock says, so the program is not deterministic
 # any more. It is compared by digests then: there is nothing to go back to.
 @sentence("a kernel that is not right any more after it was for long stops the program")
 def _():
-    finished = run_worn(4)
+    finished = run_worn(4, 45)
     verified = finished.summary["verified"]
     require(finished.status == EXIT_CUDA_ERROR, finished.describe())
     require(verified["equal_count"] > 0 and verified["mismatch_count"] > 0 and verified["lost_count"] > 0, verified)
@@ -224,7 +224,7 @@ def _():
 # Where each one is compared there is: nobody gets wrong bytes, and the program goes on.
 @sentence("where each one is compared its bytes are restored, and the program goes on without launching it again")
 def _():
-    finished = run_worn(1)
+    finished = run_worn(1, 50)
     verified = finished.summary["verified"]
     succeeded(finished)
     require("unstable: 0" in finished.output.splitlines(), finished.output)

@@ -155,6 +155,17 @@ SIMGPU_EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
     return driver_leave(&call, r);
 }
 
+/* The driver writes page tables with the engine that copies to the host, which changes between the two after a while. */
+static void spend_for_access(const struct device *device, unsigned mappings)
+{
+    for (unsigned i = 0; i < mappings; i++) {
+        sim_advance();
+        if (device && device->lanes[LANE_D2H].running)
+            sim_spend(settings.profile.access_wait_ns);
+        sim_spend(settings.profile.set_access_ns);
+    }
+}
+
 SIMGPU_EXPORT CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *desc, size_t count)
 {
     struct call call;
@@ -162,7 +173,7 @@ SIMGPU_EXPORT CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const C
     CUresult r = driver_enter(&call, "cuMemSetAccess", NEEDS_INIT);
     if (r == CUDA_SUCCESS) {
         r = mapping_set_access(address, bytes, desc, count, &mappings);
-        sim_spend(settings.profile.set_access_ns * mappings);
+        spend_for_access(memory_find(address) ? memory_find(address)->device : NULL, mappings);
     }
     return driver_leave(&call, r);
 }

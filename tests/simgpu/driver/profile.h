@@ -43,7 +43,8 @@
     X(NUMBER, release_gbps, "cuMemRelease of the last reference, 1e9 bytes/s") \
     X(NUMBER, map_ns, "cuMemMap") \
     X(NUMBER, unmap_ns, "cuMemUnmap, for each mapping") \
-    X(NUMBER, set_access_ns, "cuMemSetAccess, for each mapping")
+    X(NUMBER, set_access_ns, "cuMemSetAccess, for each mapping") \
+    X(NUMBER, access_wait_ns, "cuMemSetAccess, the same again while bytes go from the device to the host")
 
 struct profile {
     char name[96]; /* what cuDeviceGetName() answers */

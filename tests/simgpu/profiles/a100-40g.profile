@@ -39,5 +39,6 @@ release_gbps = 1850                         # as on an H200; assumption
 map_ns = 1450                               # kvcached bench_vmm on A100 (driver-facts, section 3.3)
 unmap_ns = 25600                            # kvcached bench_vmm on A100 (driver-facts, section 3.3)
 set_access_ns = 36000                       # kvcached bench_vmm on A100 (driver-facts, section 3.3)
+access_wait_ns = 975000                     # assumption: as measured on an H200
 pin_gbps = 20                               # 120 GB in 5 to 6 s (driver-facts, section 5)
 duplex = 0.72                               # 18.5 of 25.5 GB/s in each direction, nvbandwidth on PCIe 4 (driver-facts, section 5)

@@ -39,5 +39,6 @@ release_gbps = 1850                         # measured on an H200, driver 580 (d
 map_ns = 1000                               # measured on an H200, driver 580 (docs/measurements)
 unmap_ns = 18600                            # measured on an H200, driver 580 (docs/measurements)
 set_access_ns = 28000                       # measured on an H200, driver 580 (docs/measurements)
+access_wait_ns = 975000                     # measured on an H200, driver 580 (docs/measurements)
 pin_gbps = 4.6                              # huge pages touched and registered, 4 GiB in 0.94 s; cuMemHostAlloc makes 2.2 GB/s: measured on an H200, driver 580 (docs/measurements)
 duplex = 0.91                               # measured on an H200, driver 580 (docs/measurements)

@@ -232,6 +232,20 @@ static void replays_are_planned_where_that_is_faster_and_what_they_run_is_to_be_
     spw_course_destroy(course);
 }
 
+/* The same bytes can go in one copy or in many. */
+static void where_a_copy_costs_more_than_its_bytes_few_large_tensors_are_moved(void **state)
+{
+    struct spw_course *course = course_of_two_sizes();
+    struct spw_plan_terms terms = terms_of(30 * MIB);
+    struct spw_course_plan *plan;
+    terms.d2h_bytes_per_us = terms.h2d_bytes_per_us = 20000;
+    terms.move_us = 1000;
+    assert_int_equal(spw_plan_course(course, &terms, false, NULL, &plan), 0);
+    assert_true(plan->in_bytes == 24 * MIB);
+    spw_course_plan_destroy(plan);
+    spw_course_destroy(course);
+}
+
 static void nothing_is_run_again_where_copies_cost_no_time(void **state)
 {
     struct spw_course *course = training_course(LAYERS, true);
@@ -558,6 +572,7 @@ int main(void)
         cmocka_unit_test(with_memory_enough_a_plan_costs_no_time),
         cmocka_unit_test(what_fits_nowhere_has_no_plan),
         cmocka_unit_test(durations_that_are_not_known_are_taken_for_usual_ones),
+        cmocka_unit_test(where_a_copy_costs_more_than_its_bytes_few_large_tensors_are_moved),
         cmocka_unit_test(no_plan_is_below_the_bound_whatever_it_leaves_alone),
         cmocka_unit_test(what_a_plan_would_leave_alone_is_no_reason_to_have_none),
         cmocka_unit_test(copies_take_as_long_as_their_bytes_in_plan_and_bound),

@@ -8,4 +8,7 @@
 /* Weights of 1 MiB, activations of 1 MiB from forward to backward, 100 us an operation; half of these are not known unless
  * `knows`. NULL: no memory. For spw_course_destroy(). */
 struct spw_course *training_course(uint32_t layers, bool knows);
+
+/* One tensor of 24 MiB and 24 of 1 MiB are made, and used again in the end, the large one last. */
+struct spw_course *course_of_two_sizes(void);
 #endif

@@ -17,6 +17,7 @@
 #include "lock.h"
 #include "mover.h"
 #include "plan_stats.h"
+#include "plan_tuning.h"
 #include "mempool_stats.h"
 #include "reclaim.h"
 #include "scan.h"
@@ -228,6 +229,7 @@ void loop_start(struct training_loop *loop, uint64_t budget, enum spw_plan_setti
     fake_start(4096, 64 << 20, budget, 32 << 20);
     struct spw_settings settings = *spw_settings_get();
     settings.plan = plan;
+    spw_plan_move_us = 0; /* an operation takes FAKE_KERNEL_US */
     spw_settings_use(&settings);
     *loop = (struct training_loop){.bytes = LOOP_BYTES, .geometry = 1};
     loop->device = spw_device_current(&loop->context);
