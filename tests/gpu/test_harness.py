@@ -260,6 +260,30 @@ class Scripts(ScriptCase):
         self.statuses_of(80, 40)
         self.assertEqual((self.folder / 'budgets').read_text().split(), ['800', '400'])
 
+    TURNS = ('echo "$$ begins" >>{0}/order; : >$TURN.ready; n=0; while [ ! -e $TURN.go ] && [ $n -lt 500 ]; do sleep 0.01; n=$((n+1)); done\n'
+             'echo "$$ has its turn" >>{0}/order; sleep 0.2; echo "$$ ends" >>{0}/order\n')
+
+    def test_the_next_run_begins_while_another_has_the_device_and_waits_for_its_turn(self):
+        self.bench.python = self.script('python', self.TURNS.format(self.folder) + self.training())
+        self.assertEqual(self.statuses_of(80, 60, 40), ['ok'] * 4)
+        said = [line.split(maxsplit=1)[1] for line in (self.folder / 'order').read_text().splitlines()]
+        one, ahead = ['begins', 'has its turn', 'ends'], ['has its turn', 'ends']
+        self.assertEqual([what for what in said if what != 'begins'], ahead * 4)    # one at a time
+        self.assertEqual(said[:3], one)                                             # the plain run, whose peak is wanted first
+        self.assertEqual(said[3:5], ['begins'] * 2)
+        self.assertEqual(said.count('begins'), 4)
+
+    def test_what_was_begun_ahead_and_has_no_time_left_is_ended(self):
+        self.bench.python = self.script('python', self.TURNS.format(self.folder) + self.training())
+        order = self.folder / 'order'
+        order.touch()
+        with mock.patch.object(Bench, 'left_s', lambda bench: 60 if order.read_text().count('begins') < 3 else 2):
+            self.statuses_of(80, 60, 40)
+        self.assertIsNone(self.bench.ahead)
+        self.assertIn('skipped', self.statuses())
+        said = order.read_text()
+        self.assertGreater(said.count('begins'), said.count('ends'))
+
     def test_bits_that_differ_fail(self):
         self.spillway(self.training(bits='0x1.2000002p+1'))
         self.assertEqual(self.statuses_of(80), ['ok', 'failed'])

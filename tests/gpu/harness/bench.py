@@ -35,6 +35,7 @@ class Bench:
     quick: bool = False     # fewer budgets
     python: object = child.PYTHON     # runs the training scripts
     only: tuple = ()        # the names of the probes and programs that are wanted; all when empty
+    ahead: object = None    # of scripts: the run that has been started for the next measurement
     unfit: str = ''         # why programs with machine code can't run on this device
     cut: bool = False       # since the last result a run was ended because the time of the part was, not its own
 
@@ -108,12 +109,16 @@ class Bench:
         """Runs a program within its own limit and within what is left of the part's time."""
         return self._run(command, limit_s, self.environment(**more))
 
-    def run_script(self, command, limit_s, **more):
-        return self._run(command, limit_s, self.script_environment(**more))
+    def start_script(self, command, **more):
+        """For finish()."""
+        return child.start(command, env=self.script_environment(**more))
 
     def _run(self, command, limit_s, env):
+        return self.finish(child.start(command, env=env), limit_s)
+
+    def finish(self, started, limit_s):
         left_s = max(self.left_s(), 1)
-        outcome = child.run(command, min(limit_s, left_s), env=env)
+        outcome = child.finish(started, min(limit_s, left_s))
         self.cut = self.cut or (outcome.timed_out and left_s < limit_s)
         return outcome
 

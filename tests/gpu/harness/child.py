@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from typing import Optional
 
 PYTHON = sys.executable or os.readlink('/proc/self/exe')    # without PATH it doesn't know where it is
 
@@ -32,15 +33,31 @@ class Outcome:
         return f'exit status {self.status}' + (f': {last}' if last else '') if self.status else ''
 
 
-def run(command, limit_s, env=None, cwd=None):
-    """Runs it in a process group of its own; at the limit the whole group is killed. Never raises for what it does."""
+@dataclass
+class Started:
+    """A program that runs, or could not be started."""
+    command: list
+    process: Optional[subprocess.Popen]
+    problem: str = ''
+
+
+def start(command, env=None, cwd=None):
+    """In a process group of its own."""
     command = [str(word) for word in command]
-    started = time.monotonic()
     try:
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    env=env, cwd=cwd, text=True, errors='replace', start_new_session=True)
     except OSError as error:
-        return Outcome(command, 127, '', str(error), 0.0, False)
+        return Started(command, None, str(error))
+    return Started(command, process)
+
+
+def finish(started, limit_s):
+    """Waits for its end; at the limit the whole group is killed. Never raises for what it does. Seconds count from here on."""
+    process = started.process
+    if not process:
+        return Outcome(started.command, 127, '', started.problem, 0.0, False)
+    began = time.monotonic()
     output, errors, timed_out = '', '', False
     try:
         output, errors = process.communicate(timeout=max(limit_s, 0.1))
@@ -50,9 +67,19 @@ def run(command, limit_s, env=None, cwd=None):
     except BaseException:   # whoever ends the harness doesn't want the device kept busy
         _kill(process)
         raise
-    seconds = time.monotonic() - started
+    seconds = time.monotonic() - began
     status = process.returncode if process.returncode is not None else -signal.SIGKILL
-    return Outcome(command, status, output, errors, seconds, timed_out)
+    return Outcome(started.command, status, output, errors, seconds, timed_out)
+
+
+def drop(started):
+    """Nobody wants to know what becomes of it."""
+    if started.process and started.process.poll() is None:
+        _kill(started.process)
+
+
+def run(command, limit_s, env=None, cwd=None):
+    return finish(start(command, env, cwd), limit_s)
 
 
 def _kill(process):

@@ -1,5 +1,9 @@
 """scripts - runs the training scripts of tests/gpu/programs, plain and under spillway, and judges what they say."""
-from . import place
+import functools
+import time
+from pathlib import Path
+
+from . import child, place
 from .device import Watch
 from .results import FAILED, NO_TIME, NOT_RUN, OK, SKIPPED, Result
 from .training import Summaries, beside_context, mib, read, says
@@ -15,23 +19,80 @@ LEAST_S = 15            # a run that has less is not begun: importing the framew
 GOALS = {100: 1.01, 80: 1.05, 60: 1.15}
 
 
-def measure(bench, arguments, budget=None, limit_s=RUN_LIMIT_S, **environment):
-    """Runs a script and reads what it says and what NVML counted meanwhile; under spillway when there is a budget."""
+class Begun:
+    """A script that was started, and imports what it needs until it is given its turn on the device (programs/turn.py)."""
+
+    def __init__(self, bench, arguments, budget, environment):
+        self.key = (arguments, budget, environment)
+        self.summaries = Summaries().__enter__()
+        self.started = bench.start_script(command_of(bench, arguments, budget), TURN=self.summaries.turn,
+                                          **self.summaries.setting, **environment)
+
+    def wait_until_ready(self, limit_s):
+        """Until it is, or has ended, or does not know of turns."""
+        process, end = self.started.process, time.monotonic() + limit_s
+        while process and process.poll() is None and not Path(f'{self.summaries.turn}.ready').exists():
+            if time.monotonic() > end:
+                break
+            time.sleep(0.002)
+
+    def give_turn(self):
+        Path(f'{self.summaries.turn}.go').touch()
+
+    def close(self):
+        child.drop(self.started)
+        self.summaries.__exit__()
+
+
+def command_of(bench, arguments, budget):
     command = [bench.python, *arguments]
-    if budget:
-        command = [place.tool(), 'run', '--budget', budget, '--', *command]
-    with Summaries() as summaries, Watch() as watch:
-        outcome = bench.run_script(command, limit_s, **summaries.setting, **environment)
-        twin_bytes = summaries.twin_bytes()
-    return read(outcome, watch.rise_bytes, twin_bytes)
+    return [place.tool(), 'run', '--budget', budget, '--', *command] if budget else command
+
+
+def begin_ahead(bench, arguments, budget=None, **environment):
+    """What is measured next, if it is this, imports what it needs meanwhile."""
+    drop_ahead(bench)
+    if bench.left_s() >= 2 * LEAST_S:
+        bench.ahead = Begun(bench, arguments, budget, environment)
+
+
+def drop_ahead(bench):
+    if bench.ahead:
+        bench.ahead.close()
+    bench.ahead = None
+
+
+def measure(bench, arguments, budget=None, limit_s=RUN_LIMIT_S, then=None, **environment):
+    """Runs a script and reads what it says and what NVML counted meanwhile; under spillway when there is a budget. `then` begins
+    what comes next, once this one is to have the device."""
+    begun, bench.ahead = bench.ahead, None
+    if begun and begun.key != (arguments, budget, environment):
+        begun.close()
+        begun = None
+    begun = begun or Begun(bench, arguments, budget, environment)
+    try:
+        begun.wait_until_ready(min(limit_s, bench.left_s()))
+        if then:
+            then()
+        with Watch() as watch:
+            begun.give_turn()
+            outcome = bench.finish(begun.started, limit_s)
+        return read(outcome, watch.rise_bytes, begun.summaries.twin_bytes())
+    finally:
+        begun.close()
 
 
 def run_case(bench, name, arguments, budgets, limit_s=RUN_LIMIT_S, **environment):
     """The plain run, then one under spillway at each of these per cent of its peak."""
     within = () if bench.missing_spillway() else [(f'{name} at {percent} %', percent) for percent in budgets]
     plain = run_plain(bench, name, arguments, [title for title, _ in within], limit_s=limit_s, **environment)
-    for title, percent in within if plain else ():
-        run_within(bench, title, arguments, percent, plain, limit_s=limit_s, **environment)
+    left = [(title, percent) for title, percent in within if not bench.earlier(title)] if plain else []
+    try:
+        for (title, percent), (_, following) in zip(left, [*left[1:], (None, None)]):
+            then = functools.partial(begin_ahead, bench, arguments, budget_of(plain, following), **environment) if following else None
+            run_within(bench, title, arguments, percent, plain, limit_s=limit_s, then=then, **environment)
+    finally:
+        drop_ahead(bench)
 
 
 def run_plain(bench, name, arguments, others, **how):
@@ -54,13 +115,18 @@ def run_plain(bench, name, arguments, others, **how):
     return found if result.status == OK else None
 
 
+def budget_of(plain, percent):
+    return plain.training.peak_bytes * percent // 100
+
+
 def run_within(bench, name, arguments, percent, plain, **how):
     if bench.earlier(name):
         return None
     if bench.left_s() < LEAST_S:
         return bench.skip(name, NO_TIME)
-    budget = plain.training.peak_bytes * percent // 100
+    budget = budget_of(plain, percent)
     found = measure(bench, arguments, budget, **how)
+    how.pop('then', None)
     again = plain_again(bench, found, plain, arguments, **how)
     if plain.remembered and again and again.training and again.training.differs(plain.training):
         plain = again       # what the earlier start ran with, PyTorch for instance, is not what there is now

@@ -111,6 +111,11 @@ class Summaries:
         self._folder.cleanup()
 
     @property
+    def turn(self):
+        """What the program's turn is told by (programs/turn.py)."""
+        return f'{self._folder.name}/turn'
+
+    @property
     def setting(self):
         return {'SPILLWAY_SUMMARY': f'{self._folder.name}/%p.json'}
 

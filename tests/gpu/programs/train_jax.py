@@ -17,6 +17,8 @@ os.environ['XLA_FLAGS'] = (os.environ.get('XLA_FLAGS', '') +
                            ' --xla_gpu_deterministic_ops=true --xla_gpu_autotune_level=0').strip()
 os.environ.setdefault('XLA_PYTHON_CLIENT_PREALLOCATE', 'false')     # else it takes three quarters of the device at once
 
+import turn
+
 MODULE_MISSING = 77
 BATCHES = 3         # different ones, in turn
 SEED = 20
@@ -118,6 +120,7 @@ def step(state, words):
 
 
 def train(options):
+    turn.wait()
     jax.config.update('jax_platforms', options.device)
     try:
         jax.devices()

@@ -19,6 +19,7 @@ MEASURED = re.compile(r"(steps took|step_ms|reserved_bytes|peak_bytes) ")
 hardware_utils.has_visible_nvidia_gpu = lambda: True  # it looks for files in /dev, which the simulated device has not
 said = io.StringIO()
 sys.argv = [PROGRAM, "--tiny", *sys.argv[1:]]
+sys.path.insert(0, os.path.dirname(PROGRAM))
 with contextlib.redirect_stdout(said):
     runpy.run_path(PROGRAM, run_name="__main__")
 for line in said.getvalue().splitlines():
