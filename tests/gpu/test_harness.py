@@ -140,8 +140,8 @@ class Probes(Case):
             if one.preload not in ('', 'spillway'):
                 self.assertIn(one.preload, sources)
 
-    def test_every_source_is_a_listed_probe_or_a_listed_spy(self):
-        listed = {Path(one.target).name for one in (*probe.PROBES, probe.DEVICE)} | {one.preload for one in probe.PROBES}
+    def test_every_source_is_a_listed_probe_or_a_listed_spy_or_the_sampler(self):
+        listed = {build.SAMPLER} | {Path(one.target).name for one in (*probe.PROBES, probe.DEVICE)} | {one.preload for one in probe.PROBES}
         for path in [*place.PROBES.glob('*.c'), *place.PROBES.glob('*.cu')]:
             self.assertIn(path.stem, listed)
 
@@ -397,7 +397,7 @@ class Runs(Case):
         self.assertEqual(ran, ['torch', 'stress', 'the rest of torch'])
 
     def test_the_parts_come_in_the_order_of_what_matters_most(self):
-        self.assertEqual(list(PARTS), ['probe', 'workloads', 'torch', 'peers', 'batch', 'compile', 'jax', 'stress', 'sanitize'])
+        self.assertEqual(list(PARTS), ['probe', 'workloads', 'torch', 'peers', 'batch', 'compile', 'jax', 'stress', 'sanitize', 'host'])
 
     def test_a_dry_run_needs_no_gpu_and_no_spillway_and_says_what_it_leaves_out(self):
         python = self.script('python', TRAINING.format(loss='2.25', bits='0x1.2p+1'))

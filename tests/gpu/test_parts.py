@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Tests of the GPU harness's parts whose programs are scripts, or run beside what else there is. They need no GPU."""
+import subprocess
 import sys
 from pathlib import Path
 from unittest import mock
@@ -7,8 +8,8 @@ from unittest import mock
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from harness import place  # noqa: E402
-from harness.parts import batch, compiled, peers, plain_jax, pytorch, sanitize, stress  # noqa: E402
+from harness import place, samples  # noqa: E402
+from harness.parts import batch, compiled, host, peers, plain_jax, pytorch, sanitize, stress  # noqa: E402
 from test_harness import TRAINING, Case, Counted, ScriptCase, run_all  # noqa: E402
 
 
@@ -105,6 +106,63 @@ class Batch(ScriptCase):
     def test_without_spillway_only_the_plain_search_is_made(self):
         place.tool().unlink()
         self.assertEqual([result['status'] for result in self.run_part()], ['ok', 'skipped'])
+
+
+BUSY = """
+#include <time.h>
+static volatile unsigned long counted;
+static __attribute__((noinline)) void count_up(void) { for (int i = 0; i < 100000; i++) counted++; }
+static __attribute__((noinline)) void sleep_a_while(void) { nanosleep(&(struct timespec){.tv_nsec = 300000000}, 0); }
+void work(void) { for (int i = 0; i < 4000; i++) count_up(); sleep_a_while(); }    /* some tenths of a second */
+"""
+
+
+class Host(ScriptCase):
+    """The sampler over a program whose time goes to one function of a library, and what is told of it."""
+
+    def setUp(self):
+        super().setUp()
+        (self.folder / 'busy.c').write_text(BUSY)
+        (self.folder / 'main.c').write_text('void work(void); int main(void) { work(); return 0; }')
+        self.library, self.sampler = self.folder / 'build/shim/libspillway.so', self.folder / 'gpu/probes/sampler.so'
+        self.sampler.parent.mkdir(parents=True, exist_ok=True)
+        self.library.unlink()
+        for words in (('-shared', '-fPIC', 'busy.c', '-o', self.library), ('main.c', self.library, '-o', 'main'),
+                      ('-shared', '-fPIC', place.PROBES / 'sampler.c', '-o', self.sampler, '-ldl', '-pthread')):
+            subprocess.run(['gcc', '-D_GNU_SOURCE', '-O1', '-g', *words], cwd=self.folder, check=True)
+
+    def sampled(self):
+        subprocess.run([self.folder / 'main'], env={'LD_PRELOAD': str(self.sampler), 'SAMPLES': str(self.folder / 'samples')}, check=True)
+        return samples.Samples((self.folder / 'samples').read_text(), self.library)
+
+    def test_the_time_of_a_function_is_told_and_what_waits_does_not_count(self):
+        told = self.sampled().shares(0)
+        self.assertGreater(told['samples'], 10)
+        self.assertGreater(told['under_spillway_percent'], 90)
+        self.assertGreater(told['within/work_percent'], 90)
+        self.assertGreater(told['within/count_up_percent'], 90)
+        self.assertNotIn('within/sleep_a_while_percent', told)
+
+    def test_only_what_came_after_a_time_counts(self):
+        found = self.sampled()
+        self.assertGreater(found.middle_ms(), 20)
+        self.assertLess(found.shares(found.middle_ms())['samples'], found.shares(0)['samples'])
+        self.assertEqual(found.shares(10 ** 6), {'samples': 0, 'under_spillway_percent': 0.0})
+
+    def test_runs_within_both_budgets_are_sampled(self):
+        self.spillway(f'[ -z "$SAMPLES" ] || {self.folder}/main; unset LD_PRELOAD; exec "$@"')
+        host.run(self.bench)
+        self.assertEqual(self.statuses(), ['ok'] * 3)
+        self.assertGreater(self.results()[1]['figures']['within/work_percent'], 90)
+
+    def test_a_sampler_that_writes_nothing_is_a_failure(self):
+        host.run(self.bench)
+        self.assertEqual(self.statuses(), ['ok', 'failed', 'failed'])
+
+    def test_without_the_sampler_it_says_so(self):
+        self.sampler.unlink()
+        host.run(self.bench)
+        self.assertEqual(self.statuses(), ['skipped'])
 
 
 class Peers(ScriptCase):

@@ -38,6 +38,8 @@ STRESS = 'tests/stress/random'      # in a meson build folder: the same program 
 # What single probes are linked with beyond the driver.
 SHARED_RUNTIME = {'escapes'}
 
+SAMPLER = 'sampler'     # a library, preloaded beside spillway
+
 # What single probes take from spillway itself.
 OURS = {'hash': [place.ROOT / 'shim' / name for name in ('base/hash.c', 'base/hash.h', 'operation/hash.ptx')]}
 
@@ -102,6 +104,8 @@ def _probe_targets(cuda, arch_flags):
             # A spy is preloaded under the driver's own name, as spillway is, so it must not ask for that name itself.
             yield Target(f'probes/{source.stem}.so', [source], headers + [place.CALLS],
                          [*command, '-shared', '-fPIC', '-Wl,-soname,libcuda.so.1', '-ldl', '-pthread'])
+        elif source.stem == SAMPLER:
+            yield Target(f'probes/{source.stem}.so', [source], [], [*command, '-shared', '-fPIC', '-ldl', '-pthread'])
         else:
             runtime = ['-L' + str(cuda / 'lib64'), '-L' + str(cuda / 'lib'), '-lcudart', '-Wl,-rpath,$ORIGIN/../lib']
             yield Target(f'probes/{source.stem}', [source], headers + [place.CALLS, *OURS.get(source.stem, ())],
