@@ -166,7 +166,8 @@ static void measure(const struct way *way, int threads, double window_us)
     probe_figure_at(probe_percentile(m->unmap_us, m->count, 0.5), "%s/unmap_us", name);
     probe_figure_at(probe_percentile(m->release_us, m->count, 0.5), "%s/release_us", name);
     probe_figure_at(took_us / (double)(count ? count : 1), "%s/us_for_each_of_all", name);
-    probe_figure_at((moved + (double)total) / took_us * 1e-3, "%s/copies_GB_per_s_each_way", name);
+    if (way->out || way->in)
+        probe_figure_at((moved + (double)total) / took_us * 1e-3, "%s/copies_GB_per_s_each_way", name);
 }
 
 /* Host memory that is made like device memory, at a device address. 0: there is none on this device. */

@@ -1,5 +1,5 @@
 /* range-cost.c - question 16: what does it cost to map, make accessible and unmap a range that several handles lie behind,
- * in one call for all of them or one for each; and where another handle takes the place of one of them? */
+ * in one call for all of them or one for each, and beside copies to the host? */
 #include "probe.h"
 
 enum { MOST = 64, ROUNDS = 12 };

@@ -155,7 +155,7 @@ SIMGPU_EXPORT CUresult cuMemUnmap(CUdeviceptr address, size_t bytes)
     return driver_leave(&call, r);
 }
 
-/* The driver writes page tables with the engine that copies to the host, which changes between the two after a while. */
+/* As if the driver wrote page tables by the engine that copies to the host, which serves the two in turn. */
 static void spend_for_access(const struct device *device, unsigned mappings)
 {
     for (unsigned i = 0; i < mappings; i++) {

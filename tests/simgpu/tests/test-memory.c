@@ -311,6 +311,46 @@ CHILD_TEST(a_context_that_is_destroyed_takes_its_memory_with_it, "SIMGPU_MEMORY"
     free(registered);
 }
 
+/* Three granules are mapped, the first one while a copy runs, which is over by the time of the others. */
+static void map_beside_copy(CUresult (*copy)(CUdeviceptr, void *, size_t, CUstream))
+{
+    enum { BYTES = 8 * GRANULE };
+    device_start();
+    CUdeviceptr p = new_mapping(BYTES, NULL);
+    OK(copy(p, new_pinned(BYTES, 0), BYTES, new_stream()));
+    for (int i = 0; i < 3; i++)
+        (void)new_mapping(GRANULE, NULL);
+}
+
+static CUresult copy_out(CUdeviceptr p, void *host, size_t bytes, CUstream s)
+{
+    return cuMemcpyDtoHAsync(host, p, bytes, s);
+}
+
+static CUresult copy_in(CUdeviceptr p, void *host, size_t bytes, CUstream s)
+{
+    return cuMemcpyHtoDAsync(p, host, bytes, s);
+}
+
+static void beside_copy_out_body(void)
+{
+    map_beside_copy(copy_out);
+}
+
+static void beside_copy_in_body(void)
+{
+    map_beside_copy(copy_in);
+}
+
+static void access_is_granted_late_while_bytes_go_to_the_host(void **state)
+{
+    (void)state;
+    assert_true(in_child(beside_copy_in_body, NULL));
+    const long long in_ns = child_stat("virtual_ns");
+    assert_true(in_child(beside_copy_out_body, NULL));
+    assert_in_range(child_stat("virtual_ns") - in_ns, 600000, 1100000); /* one is, of three */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +371,7 @@ int main(void)
         cmocka_unit_test(host_handles_can_be_switched_off),
         cmocka_unit_test(a_host_handle_serves_device_and_host),
         cmocka_unit_test(a_context_that_is_destroyed_takes_its_memory_with_it),
+        cmocka_unit_test(access_is_granted_late_while_bytes_go_to_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
