@@ -33,9 +33,9 @@ static void forget(uint32_t *ticket)
 }
 
 /* The only stream of the program's that is still using the block, or, on a course, has used it: the host is not far ahead of
- * the device then, and what is submitted now comes soon. All that came after whatever our own streams write. NULL: there is
- * none. */
-static struct spw_stream *last_user(const struct spw_device *d, const struct spw_uses *uses, bool is_on_course)
+ * the device then, and what is submitted now comes soon. It came after whatever our own streams write, but not after what
+ * they stand for. NULL: there is none. */
+static struct spw_stream *last_user(const struct spw_device *d, struct spw_uses *uses, bool is_on_course)
 {
     struct spw_stream *found[2] = {NULL, NULL}; /* one that has used it, and one that still does */
     unsigned counts[2] = {0, 0};
@@ -48,13 +48,13 @@ static struct spw_stream *last_user(const struct spw_device *d, const struct spw
     }
     const bool still = counts[1] || !is_on_course;
     struct spw_stream *s = found[still];
-    if (!d->mover || counts[still] != 1 || uses->overflow || s->context != d->mover->context ||
-        !spw_stream_is_reachable_locked(s) || spw_stream_in_call_locked(s))
+    if (!d->mover || counts[still] != 1 || uses->overflow || spw_uses_hidden_locked(uses) ||
+        s->context != d->mover->context || !spw_stream_is_reachable_locked(s) || spw_stream_in_call_locked(s))
         return NULL;
     return spw_is_capturing(s->handle) ? NULL : s;
 }
 
-struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, const struct spw_uses *uses)
+struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, struct spw_uses *uses)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     return last_user(d, uses, true);

@@ -81,7 +81,7 @@ void spw_clean_check_read_locked(const struct spw_device *d, struct spw_block *b
 
 /* The only stream of the program's that is using what has these uses, or else has used it; NULL: there are several, or none
  * that can be submitted to now. */
-struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, const struct spw_uses *uses);
+struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, struct spw_uses *uses);
 
 /* It stays after all. */
 void spw_clean_check_cancel_locked(struct spw_block *b);

@@ -62,8 +62,7 @@ int spw_copy_streams_gather_uses_locked(struct spw_device *d, struct spw_block *
     if (r < 0)
         return r;
     struct spw_stream *s = d->mover->out;
-    b->object.uses = (struct spw_uses){0};
-    spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
+    spw_uses_gather_locked(&b->object.uses, s, spw_stream_next_locked(s));
     return 0;
 }
 

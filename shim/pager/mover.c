@@ -361,8 +361,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     /* Pieces that were submitted are in flight even when a later one failed: they are a use in any case. They come after all
      * others, so whoever waits for them need not look at those. */
     b->leave_number = s->begun;
-    b->object.uses = (struct spw_uses){0};
-    spw_uses_add_locked(&b->object.uses, s, b->leave_number);
+    spw_uses_gather_locked(&b->object.uses, s, b->leave_number);
     if (r < 0) {
         (void)SPW_ASK(cuStreamSynchronize, s->handle);
         spw_clean_check_void_locked(b);

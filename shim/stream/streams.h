@@ -50,6 +50,7 @@ struct spw_uses {
     uint32_t stream[SPW_USES];
     uint8_t count;
     bool overflow; /* used by more streams than fit: stands for everything ever submitted up to `everything` */
+    bool gathered; /* the use of a stream of ours may stand for earlier ones of the program's streams */
     uint64_t number[SPW_USES];
 };
 
@@ -147,6 +148,13 @@ static inline void spw_uses_add_locked(struct spw_uses *u, struct spw_stream *s,
         spw_uses_add_slow_locked(u, s, number);
 }
 
+/* Operation `number` of `s`, a stream of ours, comes after all uses, and is the only one that is remembered. */
+void spw_uses_gather_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number);
+
+/* True when some of the program's uses may be known by a use of a stream of ours alone, which is not complete. Whoever
+ * leaves streams of ours out asks this first. */
+bool spw_uses_hidden_locked(struct spw_uses *u);
+
 /* Adds all that `from` stands for. */
 void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from);
 
@@ -162,7 +170,8 @@ bool spw_uses_done_locked(struct spw_uses *u);
 /* True when `s` alone may still be using it: what is submitted to `s` next comes after every use. */
 bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s);
 
-/* True when another stream of the program's than `s` (NULL: any) may still be using it. Asks the driver as above. */
+/* True when another stream of the program's than `s` (NULL: any) may still be using it, also where a stream of ours stands
+ * for it. Asks the driver as above. */
 bool spw_uses_of_others_locked(struct spw_uses *u, const struct spw_stream *s);
 
 /* True when some use may not have reached the driver yet, in a call of another thread: nothing can be ordered after it now.
@@ -179,7 +188,7 @@ bool spw_uses_seen_done_locked(const struct spw_uses *u);
 /* Orders what is submitted to `s` next after every use. -EAGAIN: one is in a call of another thread. */
 int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s);
 
-/* The same, but for the uses on the stream `beside`; NULL: for none. */
+/* The same, but for the uses on `beside`, a stream of ours, where these stand for no others; NULL: for none. */
 int spw_uses_order_beside_locked(struct spw_uses *u, struct spw_stream *s, const struct spw_stream *beside);
 
 /* True when the calling thread could submit to the stream: it is there, and not another thread's own. */

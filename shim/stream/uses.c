@@ -15,7 +15,7 @@ static void forget_all(struct spw_uses *u)
 {
     u->count = 0;
     u->stream[0] = 0;
-    u->overflow = false;
+    u->overflow = u->gathered = false;
 }
 
 static void forget_done(struct spw_uses *u)
@@ -55,6 +55,7 @@ void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     into->overflow |= from->overflow;
+    into->gathered |= from->gathered;
     for (unsigned i = 0; i < from->count; i++) {
         unsigned k = 0;
         while (k < into->count && into->stream[k] != from->stream[i])
@@ -134,6 +135,32 @@ bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s)
     return for_each_use(u, is_other, (void *)s) == 0;
 }
 
+static int is_ours(struct spw_stream *s, uint64_t number, void *arg)
+{
+    return s->ours && is_not_done(s, number, arg);
+}
+
+bool spw_uses_hidden_locked(struct spw_uses *u)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return u->gathered && for_each_use(u, is_ours, NULL) != 0;
+}
+
+static int is_of_the_program(struct spw_stream *s, uint64_t number, void *arg)
+{
+    (void)number;
+    (void)arg;
+    return !s->ours;
+}
+
+void spw_uses_gather_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const bool stands = u->gathered || for_each_use(u, is_of_the_program, NULL) != 0;
+    *u = (struct spw_uses){.gathered = stands};
+    spw_uses_add_locked(u, s, number);
+}
+
 static int is_another_of_the_program(struct spw_stream *s, uint64_t number, void *arg)
 {
     return !s->ours && is_other(s, number, arg);
@@ -142,7 +169,7 @@ static int is_another_of_the_program(struct spw_stream *s, uint64_t number, void
 bool spw_uses_of_others_locked(struct spw_uses *u, const struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each_use(u, is_another_of_the_program, (void *)s) != 0;
+    return for_each_use(u, is_another_of_the_program, (void *)s) != 0 || spw_uses_hidden_locked(u);
 }
 
 static int mark_one(struct spw_stream *s, uint64_t number, void *arg)
@@ -256,7 +283,7 @@ static int order_other(struct spw_stream *s, uint64_t number, void *arg)
 int spw_uses_order_beside_locked(struct spw_uses *u, struct spw_stream *s, const struct spw_stream *beside)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct ordering o = {s, beside};
+    struct ordering o = {s, u->gathered ? NULL : beside};
     return for_each_use(u, order_other, &o);
 }
 

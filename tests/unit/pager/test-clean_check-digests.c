@@ -57,6 +57,31 @@ static void of_two_streams_none_gets_a_digest(void **state)
     expect_no_tickets();
 }
 
+/* A copy out stands for all that used the tensor before. Somebody who reads a part of it meanwhile has been told to come
+ * after who wrote that part, and after nobody else. */
+static void the_reader_of_a_part_does_not_come_after_who_wrote_the_rest(void **state)
+{
+    begin_believing(BUDGET);
+    CUdeviceptr a = allocate(BYTES), half = a + BYTES / 2;
+    const CUstream u = fake_stream();
+    fill(a, 1);
+    let_run();
+    assert_int_equal(fill_on(t, half, BYTES / 2, 2), 0);
+    leave(a);
+    assert_int_equal(expect_on(u, a, BYTES / 2, 1), 0);
+    assert_int_equal(attention(a) & SPW_EVICTING, 0);
+    uint32_t ticket;
+    spw_lock();
+    assert_int_equal(spw_clean_check_digest_locked(device, block_at(a), &ticket), 0);
+    assert_int_equal(spw_digests_send_locked(device, device->mover->out->handle), 0);
+    struct spw_uses reader = {0};
+    spw_uses_add_locked(&reader, spw_stream_by_id_locked(block_at(a)->proof.reader), block_at(a)->proof.read_number);
+    assert_int_equal(spw_uses_wait_unlocking(&reader), 0);
+    spw_digest_forget_locked(ticket);
+    spw_unlock();
+    assert_int_equal(fake_left(t), 0);
+}
+
 /* Of a digest among the copies out, and a copy behind it, a writer has to wait for the latter. */
 static void another_stream_writes_after_the_copy_behind_the_digest(void **state)
 {
@@ -370,6 +395,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_digest_waits_for_no_copy),
         cmocka_unit_test(another_stream_writes_after_the_digest),
         cmocka_unit_test(of_two_streams_none_gets_a_digest),
+        cmocka_unit_test(the_reader_of_a_part_does_not_come_after_who_wrote_the_rest),
         cmocka_unit_test(another_stream_writes_after_the_copy_behind_the_digest),
         cmocka_unit_test(a_stream_that_is_done_with_it_gets_a_digest_on_a_course_only),
         cmocka_unit_test(a_stream_in_a_call_gets_no_digest),

@@ -362,6 +362,35 @@ static void other_threads_own_streams_are_waited_for_before_the_first_capture(vo
     spw_driver.cuCtxSynchronize = synchronize;
 }
 
+/* The only trace of a use may be that of a stream of ours which comes after it: it is not left out then. */
+static void a_stream_of_ours_is_not_left_out_where_it_stands_for_others(void **state)
+{
+    for (int stands = 0; stands < 2; stands++) {
+        begin();
+        const CUstream program = fake_stream(), other = fake_stream();
+        CUdeviceptr a;
+        assert_int_equal(spw_allocate(device, 64 << 10, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
+        spw_lock();
+        struct spw_stream *s = spw_stream_of_locked(program), *last = spw_stream_of_locked(other);
+        struct spw_stream *ours = spw_stream_adopt_locked(fake_stream(), context);
+        struct spw_uses uses = {0};
+        spw_uses_add_locked(&uses, stands ? s : ours, spw_stream_next_locked(stands ? s : ours));
+        fake_fill(program, a, 4096, 1);
+        assert_int_equal(spw_uses_order_locked(&uses, ours), 0);
+        spw_uses_gather_locked(&uses, ours, spw_stream_next_locked(ours));
+        assert_int_equal(spw_uses_order_beside_locked(&uses, last, ours), 0);
+        fake_fill(other, a, 4096, 2);
+        assert_int_equal(spw_uses_of_others_locked(&uses, last), stands);
+        assert_int_equal(spw_driver.cuStreamSynchronize(other), CUDA_SUCCESS);
+        assert_true(!stands || fake_left(program) == 0);
+        assert_int_equal(spw_uses_wait_unlocking(&uses), 0);
+        assert_false(spw_uses_of_others_locked(&uses, last));
+        assert_false(uses.gathered);
+        spw_unlock();
+        fake_run_all();
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -376,6 +405,7 @@ int main(void)
         cmocka_unit_test(an_old_operation_can_be_waited_for_without_the_newest),
         cmocka_unit_test(nothing_of_ours_gets_into_a_capture),
         cmocka_unit_test(an_event_that_is_recorded_while_an_operation_is_begun_does_not_stand_for_it),
+        cmocka_unit_test(a_stream_of_ours_is_not_left_out_where_it_stands_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
