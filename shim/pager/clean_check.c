@@ -64,7 +64,8 @@ struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, 
 int spw_clean_check_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    *ret_stream = last_user(d, &b->object.uses, b->expected);
+    /* Before the first use of what came back, who used it, or had its memory, need not have waited for the copy. */
+    *ret_stream = b->way == SPW_QUEUE_RETURNED ? NULL : last_user(d, &b->object.uses, b->expected);
     if (*ret_stream)
         return 0;
     const int r = spw_copy_streams_gather_uses_locked(d, b);

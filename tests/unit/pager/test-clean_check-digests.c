@@ -1,6 +1,7 @@
 /* test-clean_check-digests.c - where digests are computed that prove a block unchanged, and what becomes of the block where
  * they fail. */
 #include "believed.h"
+#include "deferred_unmap.h"
 
 /* ---- where digests go ---- */
 
@@ -80,6 +81,36 @@ static void the_reader_of_a_part_does_not_come_after_who_wrote_the_rest(void **s
     spw_digest_forget_locked(ticket);
     spw_unlock();
     assert_int_equal(fake_left(t), 0);
+}
+
+/* It has the memory of what another stream reads still, which has not waited for the copy. */
+static void what_is_on_its_way_back_is_read_behind_its_copy(void **state)
+{
+    begin_believing(3 * BYTES + RING);
+    CUdeviceptr a = tensor_with_copy(1), b = tensor_with_copy(2);
+    gone(a);
+    CUdeviceptr rest = allocate(BYTES);
+    fill(rest, 3);
+    let_run();
+    spw_lock();
+    spw_unmap_allow_deferral_locked(device, true);
+    spw_unlock();
+    expect(b, 2);
+    leave(b);
+    restore(a);
+    pump();
+    assert_true(is_eager || fake_left(s));
+    assert_int_equal(attention(a) & SPW_RESTORING, SPW_RESTORING);
+    uint32_t ticket;
+    spw_lock();
+    assert_int_equal(spw_clean_check_digest_locked(device, block_at(a), &ticket), 0);
+    spw_digest_forget_locked(ticket);
+    assert_int_equal(block_at(a)->proof.reader, device->mover->out->id);
+    spw_unlock();
+    assert_int_equal(spw_driver.cuStreamSynchronize(device->mover->out->handle), CUDA_SUCCESS);
+    assert_int_equal(fake_left(device->mover->in->handle), 0);
+    expect(a, 1);
+    fake_run_all();
 }
 
 /* Of a digest among the copies out, and a copy behind it, a writer has to wait for the latter. */
@@ -396,6 +427,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(another_stream_writes_after_the_digest),
         cmocka_unit_test(of_two_streams_none_gets_a_digest),
         cmocka_unit_test(the_reader_of_a_part_does_not_come_after_who_wrote_the_rest),
+        cmocka_unit_test(what_is_on_its_way_back_is_read_behind_its_copy),
         cmocka_unit_test(another_stream_writes_after_the_copy_behind_the_digest),
         cmocka_unit_test(a_stream_that_is_done_with_it_gets_a_digest_on_a_course_only),
         cmocka_unit_test(a_stream_in_a_call_gets_no_digest),
