@@ -30,10 +30,17 @@ struct simgpu_launch {     /* how a kernel was launched; borrowed for the length
     uint64_t token; /* what describe() said for this launch, else 0 */
 };
 
+/* What a kernel does with bytes; none of it: it may read them. */
+enum {
+    SIMGPU_WRITES = 1,    /* may write them, and may read them */
+    SIMGPU_READS = 2,     /* reads each of them */
+    SIMGPU_READS_SOME = 4 /* reads some of them; there may be others that nobody has written */
+};
+
 struct simgpu_range { /* bytes that a kernel may touch */
     uint64_t address;
     uint64_t bytes;
-    int writes; /* nonzero: may write (and read); 0: reads only */
+    uint32_t how; /* SIMGPU_WRITES and so on */
 };
 
 #define SIMGPU_MAX_RANGES 512

@@ -46,8 +46,8 @@ static void open_pages(const struct access *a)
         const int allowed = closing_protection(b);
         if (allowed == PROT_NONE)
             continue;
-        closing_protect(first, last - first, a->writes ? allowed : allowed & PROT_READ);
-        if (a->writes)
+        closing_protect(first, last - first, a->how & SIMGPU_WRITES ? allowed : allowed & PROT_READ);
+        if (a->how & SIMGPU_WRITES)
             must_be(ranges_add(&beside, first, last));
     }
 }
@@ -57,10 +57,10 @@ static void open_declared(const struct op *op)
 {
     for (int writes = 0; writes < 2; writes++)
         for (unsigned i = 0; i < op->access_count; i++)
-            if (op->accesses[i].writes == writes && op->accesses[i].bytes > 0)
+            if (((op->accesses[i].how & SIMGPU_WRITES) != 0) == writes && op->accesses[i].bytes > 0)
                 open_pages(&op->accesses[i]);
     for (unsigned i = 0; i < op->access_count; i++)
-        if (op->accesses[i].writes)
+        if (op->accesses[i].how & SIMGPU_WRITES)
             must_be(ranges_remove(&beside, op->accesses[i].address, op->accesses[i].address + op->accesses[i].bytes));
 }
 

@@ -51,14 +51,14 @@ static CUresult locate(uint64_t address, uint64_t bytes, enum side side, struct 
     return CUDA_SUCCESS;
 }
 
-static int touch_rows(struct op *op, uint64_t start, size_t pitch, size_t slice, const struct copy *c, bool writes)
+static int touch_rows(struct op *op, uint64_t start, size_t pitch, size_t slice, const struct copy *c, unsigned how)
 {
     bool dense = c->height * c->depth == 1 || (pitch == c->width && (c->depth == 1 || slice == pitch * c->height));
     if (dense || c->height * c->depth > MOST_ROWS)
-        return op_touch(op, start, extent(pitch, slice, c), writes);
+        return op_touch(op, start, extent(pitch, slice, c), how);
     for (size_t z = 0; z < c->depth; z++)
         for (size_t y = 0; y < c->height; y++)
-            if (op_touch(op, start + z * slice + y * pitch, c->width, writes) < 0)
+            if (op_touch(op, start + z * slice + y * pitch, c->width, how) < 0)
                 return -1;
     return 0;
 }
@@ -110,9 +110,9 @@ static CUresult make(struct context *context, const char *name, const struct cop
     schedule(op, source, target);
     int r = 0;
     if (source->pinned) /* pageable memory is only touched by the host, inside the call */
-        r = touch_rows(op, copy->source, copy->source_pitch, copy->source_slice, copy, false);
+        r = touch_rows(op, copy->source, copy->source_pitch, copy->source_slice, copy, SIMGPU_READS_SOME);
     if (target->pinned && r == 0)
-        r = touch_rows(op, copy->target, copy->target_pitch, copy->target_slice, copy, true);
+        r = touch_rows(op, copy->target, copy->target_pitch, copy->target_slice, copy, SIMGPU_WRITES);
     if (r < 0) {
         op_drop(op);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -197,7 +197,7 @@ CUresult set_make(struct context *context, const char *name, struct set set, str
     op->u.set = set;
     op->work_ns = settings.profile.copy_latency_ns + sim_bytes_ns((double)(row * set.height), settings.profile.memory_gbps);
     struct copy rows = {.width = row, .height = set.height, .depth = 1};
-    if (touch_rows(op, set.target, set.pitch, set.pitch * set.height, &rows, true) < 0) {
+    if (touch_rows(op, set.target, set.pitch, set.pitch * set.height, &rows, SIMGPU_WRITES) < 0) {
         op_drop(op);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -164,7 +164,7 @@ static bool reachable(struct op *op)
     for (unsigned i = 0; i < op->access_count; i++) {
         const struct access *a = &op->accesses[i];
         uint64_t bad;
-        if (!memory_reachable(op->context->device, a->address, a->bytes, a->writes, &bad)) {
+        if (!memory_reachable(op->context->device, a->address, a->bytes, a->how & SIMGPU_WRITES, &bad)) {
             fail(op, bad);
             return false;
         }

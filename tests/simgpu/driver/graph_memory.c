@@ -88,7 +88,7 @@ struct op *memory_node_op(const struct graph_node *n, struct context *context)
     bool allocates = n->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC;
     struct op *op = op_create(allocates ? OP_GRAPH_ALLOC : OP_GRAPH_FREE, context,
                               allocates ? "memory allocation node" : "memory free node");
-    if (!op || op_touch(op, n->block->span.start, n->block->span.end - n->block->span.start, true) < 0) {
+    if (!op || op_touch(op, n->block->span.start, n->block->span.end - n->block->span.start, SIMGPU_WRITES) < 0) {
         op_drop(op);
         return NULL;
     }

@@ -72,7 +72,8 @@ static int guess(struct op *op, const struct simgpu_kernel *k, double *ret_bytes
         if (!b)
             continue;
         *ret_bytes += (double)(b->span.end - b->span.start);
-        if (op_touch(op, b->span.start, b->span.end - b->span.start, !(k->params[i].flags & SIMGPU_PARAM_CONST)) < 0)
+        if (op_touch(op, b->span.start, b->span.end - b->span.start,
+                     k->params[i].flags & SIMGPU_PARAM_CONST ? 0 : SIMGPU_WRITES) < 0)
             return -1;
     }
     return 0;
@@ -94,7 +95,7 @@ static CUresult footprint(struct op *op, const struct simgpu_kernel *k)
     op->u.run.launch.token = print.token;
     op->declared = !print.unknown;
     for (uint32_t i = 0; i < print.range_count && i < SIMGPU_MAX_RANGES; i++)
-        if (op_touch(op, print.ranges[i].address, print.ranges[i].bytes, print.ranges[i].writes != 0) < 0)
+        if (op_touch(op, print.ranges[i].address, print.ranges[i].bytes, print.ranges[i].how) < 0)
             return CUDA_ERROR_OUT_OF_MEMORY;
     if (!op->declared && guess(op, k, &print.bytes) < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;

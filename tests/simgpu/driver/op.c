@@ -71,7 +71,7 @@ void op_drop(struct op *op)
     spare = op;
 }
 
-int op_touch(struct op *op, uint64_t address, uint64_t bytes, bool writes)
+int op_touch(struct op *op, uint64_t address, uint64_t bytes, unsigned how)
 {
     if (bytes == 0)
         return 0;
@@ -86,7 +86,7 @@ int op_touch(struct op *op, uint64_t address, uint64_t bytes, bool writes)
         op->accesses = more;
         op->access_room = room;
     }
-    op->accesses[op->access_count++] = (struct access){address, bytes, writes};
+    op->accesses[op->access_count++] = (struct access){address, bytes, how};
     return 0;
 }
 
@@ -133,7 +133,7 @@ struct op *op_clone(const struct op *from)
         }
     }
     for (unsigned i = 0; r == 0 && i < from->access_count; i++)
-        r = op_touch(op, from->accesses[i].address, from->accesses[i].bytes, from->accesses[i].writes);
+        r = op_touch(op, from->accesses[i].address, from->accesses[i].bytes, from->accesses[i].how);
     if (r < 0) {
         op_drop(op);
         return NULL;

@@ -32,7 +32,7 @@ enum lane_kind { LANE_COMPUTE, LANE_H2D, LANE_D2H, LANE_LINK, LANE_COUNT };
 
 struct access { /* bytes that an operation touches */
     uint64_t address, bytes;
-    bool writes;
+    unsigned how; /* SIMGPU_WRITES and so on */
 };
 
 struct copy { /* rows of bytes; one row for a plain copy */

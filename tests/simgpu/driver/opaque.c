@@ -168,6 +168,13 @@ static void list(struct layout *l)
     l->is_listed = true;
 }
 
+/* Neither what nobody has written nor what lies between rows is read. */
+static unsigned how(const struct touched *t, bool apart)
+{
+    const bool all = t->defined.count == 0 && (apart || region_row_count(&t->where) == 1);
+    return (t->writes ? SIMGPU_WRITES : 0) | (!t->reads ? 0 : all ? SIMGPU_READS : SIMGPU_READS_SOME);
+}
+
 /* Row by row where all of the launch's fit, else from the first byte to the last of each. */
 static void declare(const struct note *n, struct simgpu_footprint *footprint)
 {
@@ -182,7 +189,7 @@ static void declare(const struct note *n, struct simgpu_footprint *footprint)
                        bytes = apart ? t->where.row_bytes : region_end(&t->where) - t->where.address;
         for (uint64_t row = 0; row < count && footprint->range_count < SIMGPU_MAX_RANGES; row++)
             footprint->ranges[footprint->range_count++] =
-                (struct simgpu_range){region_row(&t->where, row), bytes, t->writes};
+                (struct simgpu_range){region_row(&t->where, row), bytes, how(t, apart)};
     }
 }
 

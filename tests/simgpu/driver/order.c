@@ -10,6 +10,7 @@
 #include "span.h"
 #include "stats.h"
 #include "twins.h"
+#include "written.h"
 
 enum touch_kind {
     TOUCH_MOVE,
@@ -210,15 +211,62 @@ static bool check_range(const struct op *op, const struct past *new, const struc
 /* A program that maps memory anew has no more business with it at the address where it lay before, if it says so itself. */
 static bool check_alias(const struct op *op, const struct block *b, const struct access *at, bool told)
 {
-    if (told || settings.all_aliases || !b || b->kind != BLOCK_MAPPING || b->physical->newest == b->id)
+    if (told || settings.aliases != ALIASES_NEWEST || !b || b->kind != BLOCK_MAPPING || b->physical->newest == b->id)
         return told;
     fprintf(stderr,
             "simgpu: ordering error: %s (operation %llu, stream %u) %s 0x%llx+%llu, whose memory has been mapped elsewhere "
             "since\n",
-            op->name, (unsigned long long)op->serial, (unsigned)op->stream_id, at->writes ? "writes" : "reads",
+            op->name, (unsigned long long)op->serial, (unsigned)op->stream_id, at->how & SIMGPU_WRITES ? "writes" : "reads",
             (unsigned long long)at->address, (unsigned long long)at->bytes);
     verdict(op->context);
     return true;
+}
+
+static void report_written(const struct op *op, const struct access *at, uint64_t where)
+{
+    fprintf(stderr,
+            "simgpu: ordering error: %s (operation %llu, stream %u) reads 0x%llx+%llu, which was written last at another "
+            "address of the same memory (0x%llx)\n",
+            op->name, (unsigned long long)op->serial, (unsigned)op->stream_id, (unsigned long long)at->address,
+            (unsigned long long)at->bytes, (unsigned long long)where);
+    verdict(op->context);
+}
+
+/* Where memory changes hands between addresses, what was written last at another one is not for this one to read. Whoever
+ * reads some of the bytes only - copies do, for all that is known - may come upon them beside its own. */
+static void check_written(const struct op *op)
+{
+    const struct access *first = NULL;
+    uint64_t some = 0, elsewhere = 0, where = 0, first_where = 0;
+    if (op->kind == OP_KERNEL && twin_is(op->u.run.kernel))
+        return; /* of tensors that the program may have written in part */
+    for (unsigned i = 0; i < op->access_count; i++) {
+        const struct access *a = &op->accesses[i];
+        const uint64_t others =
+            a->how & (SIMGPU_READS | SIMGPU_READS_SOME) ? written_elsewhere(a->address, a->bytes, &where) : 0;
+        if (others > 0 && a->how & SIMGPU_READS) {
+            report_written(op, a, where);
+            return;
+        }
+        if (!(a->how & SIMGPU_READS_SOME))
+            continue;
+        some += a->bytes;
+        elsewhere += others;
+        if (!first) {
+            first = a;
+            first_where = where;
+        }
+    }
+    if (some > 0 && elsewhere == some)
+        report_written(op, first, first_where);
+}
+
+/* What only may be written, by guess or where a look finds something, is nobody's for certain afterwards. */
+static void note_written(const struct op *op, enum touch_kind kind)
+{
+    for (unsigned i = 0; i < op->access_count; i++)
+        if (op->accesses[i].how & SIMGPU_WRITES)
+            written_note(op->accesses[i].address, op->accesses[i].bytes, kind != TOUCH_GUESSED && kind != TOUCH_LOOK);
 }
 
 void order_check(struct op *op)
@@ -233,7 +281,7 @@ void order_check(struct op *op)
     for (unsigned i = 0; i < op->access_count; i++) {
         const struct access *a = &op->accesses[i];
         uint64_t done = 0, bytes = 0;
-        new.writes = a->writes;
+        new.writes = (a->how & SIMGPU_WRITES) != 0;
         for (; done < a->bytes; done += bytes) {
             const struct block *b = memory_find(a->address + done);
             uint64_t key = memory_key(a->address + done, a->bytes - done, &bytes);
@@ -241,6 +289,11 @@ void order_check(struct op *op)
             told = check_alias(op, b, a, told);
             told = check_range(op, &new, a, key, key + bytes, told);
         }
+    }
+    if (settings.aliases == ALIASES_WRITTEN) {
+        if (!told)
+            check_written(op);
+        note_written(op, new.kind);
     }
     sweep();
 }

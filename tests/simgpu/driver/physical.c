@@ -10,6 +10,7 @@
 
 #include "driver.h"
 #include "stats.h"
+#include "written.h"
 
 static struct {
     int file;
@@ -139,6 +140,7 @@ void physical_drop_if_unused(struct physical *p)
         handle_remove(p);
     if (p->refs > 0 || p->mappings > 0)
         return;
+    written_forget(physical_key(p->device, p->offset), p->bytes);
     physical_give(p->device, p->offset, p->bytes, p->bytes);
     if (!p->device)
         stats.host_bytes -= p->bytes;

@@ -181,7 +181,7 @@ CUresult pool_allocate(struct pool *p, struct stream *stream, size_t bytes, stru
 CUresult pool_free(struct block *b, struct stream *stream)
 {
     struct op *op = op_create(OP_POOL_FREE, stream->context, "cuMemFreeAsync");
-    if (!op || op_touch(op, b->span.start, b->span.end - b->span.start, true) < 0) {
+    if (!op || op_touch(op, b->span.start, b->span.end - b->span.start, SIMGPU_WRITES) < 0) {
         op_drop(op);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }

@@ -176,11 +176,13 @@ static int parse_aliases(void)
 {
     const char *value = getenv("SIMGPU_ALIASES");
     if (!value || !*value || strcmp(value, "all") == 0)
-        settings.all_aliases = true;
+        settings.aliases = ALIASES_ALL;
     else if (strcmp(value, "newest") == 0)
-        settings.all_aliases = false;
+        settings.aliases = ALIASES_NEWEST;
+    else if (strcmp(value, "written") == 0)
+        settings.aliases = ALIASES_WRITTEN;
     else
-        return refuse("SIMGPU_ALIASES", value, "all, newest");
+        return refuse("SIMGPU_ALIASES", value, "all, newest, written");
     return 0;
 }
 

@@ -8,6 +8,11 @@
 
 #include "profile.h"
 
+enum alias_mode {
+    ALIASES_ALL,     /* memory that is mapped several times may be used at each of its addresses */
+    ALIASES_NEWEST,  /* at the newest only */
+    ALIASES_WRITTEN, /* at each; what is read must have been written last at the same one */
+};
 enum order_mode { ORDER_STRICT, ORDER_REPORT, ORDER_OFF };
 
 /* X(name in SIMGPU_SABOTAGE, what goes wrong) */
@@ -40,7 +45,7 @@ struct settings {
     unsigned idle_ms;       /* real time without a call after which the device goes on by itself; 0: never */
     unsigned linger_us;     /* real time that a call which waits takes before it looks at the device */
     bool capture_elsewhere; /* as if another thread captured in global mode all the time: who is not relaxed is counted */
-    bool all_aliases; /* memory that is mapped several times may be used at each of its addresses, not at the newest only */
+    enum alias_mode aliases;
     struct slower_link {
         double times, from_ns; /* copies that begin from then on take so many times as long; 0 times: none do */
     } slower_h2d, slower_d2h;

@@ -19,8 +19,8 @@ struct op *op_keep(struct op *op);
 void op_drop(struct op *op);
 /* Lets go of what only carrying it out needs. */
 void op_release_payload(struct op *op);
-/* Adds bytes that it touches. 0 or -ENOMEM. */
-int op_touch(struct op *op, uint64_t address, uint64_t bytes, bool writes);
+/* Adds bytes that it touches; `how`: SIMGPU_WRITES and so on. 0 or -ENOMEM. */
+int op_touch(struct op *op, uint64_t address, uint64_t bytes, unsigned how);
 /* It starts after `earlier` is complete; NULL and complete ones don't matter. 0 or -ENOMEM. */
 int op_after(struct op *op, struct op *earlier);
 /* Puts it on a timeline, checks its order and lets it go. Takes the caller's reference. */

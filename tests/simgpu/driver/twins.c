@@ -53,8 +53,8 @@ static void hash_describe(const struct simgpu_launch *launch, const void *image,
     (void)launch;
     ret->bytes = (double)p->bytes + 2 * 16;
     ret->range_count = 2;
-    ret->ranges[0] = (struct simgpu_range){p->slot, 16, 1};
-    ret->ranges[1] = (struct simgpu_range){p->address, p->bytes, 0};
+    ret->ranges[0] = (struct simgpu_range){p->slot, 16, SIMGPU_WRITES};
+    ret->ranges[1] = (struct simgpu_range){p->address, p->bytes, SIMGPU_READS};
     ret->range_count -= p->bytes == 0;
 }
 
@@ -91,8 +91,8 @@ static void sample_describe(const struct simgpu_launch *launch, const void *imag
     (void)launch;
     ret->bytes = (double)p->pages * PAGE + 2 * 16;
     ret->range_count = p->pages ? 2 : 1;
-    ret->ranges[0] = (struct simgpu_range){p->slot, 16, 1};
-    ret->ranges[1] = (struct simgpu_range){p->address, p->pages ? (p->pages - 1) * p->pitch + PAGE : 0, 0};
+    ret->ranges[0] = (struct simgpu_range){p->slot, 16, SIMGPU_WRITES};
+    ret->ranges[1] = (struct simgpu_range){p->address, p->pages ? (p->pages - 1) * p->pitch + PAGE : 0, SIMGPU_READS};
 }
 
 static const struct simgpu_param sample_layout[] = {{0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST},
@@ -123,7 +123,7 @@ static void fill_describe(const struct simgpu_launch *launch, const void *image,
     (void)launch;
     ret->bytes = (double)p->pages * PAGE;
     ret->range_count = 1;
-    ret->ranges[0] = (struct simgpu_range){p->address, p->pages ? (p->pages - 1) * p->pitch + PAGE : 0, 1};
+    ret->ranges[0] = (struct simgpu_range){p->address, p->pages ? (p->pages - 1) * p->pitch + PAGE : 0, SIMGPU_WRITES};
 }
 
 static const struct simgpu_param fill_layout[] = {{0, 8, SIMGPU_PARAM_POINTER}, {8, 8, 0}, {16, 8, 0}, {24, 8, 0}};
@@ -150,8 +150,8 @@ static void find_describe(const struct simgpu_launch *launch, const void *image,
     (void)launch;
     ret->bytes = 8.0 * (double)p->words + 16;
     ret->range_count = p->words ? 2 : 1;
-    ret->ranges[0] = (struct simgpu_range){p->slot, 8, 1};
-    ret->ranges[1] = (struct simgpu_range){p->address, 8 * p->words, 0};
+    ret->ranges[0] = (struct simgpu_range){p->slot, 8, SIMGPU_WRITES};
+    ret->ranges[1] = (struct simgpu_range){p->address, 8 * p->words, SIMGPU_READS};
 }
 
 static const struct simgpu_param find_layout[] = {{0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST},
@@ -184,8 +184,8 @@ static void tell_describe(const struct simgpu_launch *launch, const void *image,
     (void)launch;
     ret->bytes = 16.0 * (double)p->words;
     ret->range_count = 2;
-    ret->ranges[0] = (struct simgpu_range){p->from, 8 * p->words, 1};
-    ret->ranges[1] = (struct simgpu_range){p->to, 8 * p->words, 1};
+    ret->ranges[0] = (struct simgpu_range){p->from, 8 * p->words, SIMGPU_WRITES};
+    ret->ranges[1] = (struct simgpu_range){p->to, 8 * p->words, SIMGPU_WRITES};
 }
 
 static const struct simgpu_param tell_layout[] = {
@@ -214,8 +214,8 @@ static void seek_describe(const struct simgpu_launch *launch, const void *image,
     (void)launch;
     ret->bytes = (double)p->bytes;
     ret->range_count = 2;
-    ret->ranges[0] = (struct simgpu_range){p->answer, 64, 1};
-    ret->ranges[1] = (struct simgpu_range){p->address, p->bytes, 0};
+    ret->ranges[0] = (struct simgpu_range){p->answer, 64, SIMGPU_WRITES};
+    ret->ranges[1] = (struct simgpu_range){p->address, p->bytes, SIMGPU_READS};
     ret->range_count -= p->bytes == 0;
 }
 

@@ -36,9 +36,10 @@ static void describe(const struct simgpu_launch *launch, const void *image, stru
     (void)launch;
     for (uint32_t i = 0; i < a->count; i++) {
         const struct work *w = &works_of(a)[i];
-        const struct simgpu_range ranges[] = {{(uintptr_t)w->from, work_reads(a->comm, w), 0},
-                                              {(uintptr_t)w->to, work_writes(a->comm, w), 1},
-                                              {(uintptr_t)w->scale_at, w->scale_at ? element_bytes(w->type) : 0, 0}};
+        const struct simgpu_range ranges[] = {
+            {(uintptr_t)w->from, work_reads(a->comm, w), SIMGPU_READS},
+            {(uintptr_t)w->to, work_writes(a->comm, w), SIMGPU_WRITES},
+            {(uintptr_t)w->scale_at, w->scale_at ? element_bytes(w->type) : 0, SIMGPU_READS}};
         for (size_t k = 0; k < sizeof ranges / sizeof *ranges; k++)
             if (ranges[k].bytes > 0 && ret->range_count < SIMGPU_MAX_RANGES)
                 ret->ranges[ret->range_count++] = ranges[k];

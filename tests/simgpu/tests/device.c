@@ -32,7 +32,7 @@ static void describe_add(const struct simgpu_launch *launch, const void *image, 
     ret->flops = p->count;
     ret->bytes = 8.0 * p->count;
     ret->range_count = p->count > 0;
-    ret->ranges[0] = (struct simgpu_range){(uint64_t)(uintptr_t)p->to, 4u * (unsigned)p->count, 1};
+    ret->ranges[0] = (struct simgpu_range){(uint64_t)(uintptr_t)p->to, 4u * (unsigned)p->count, SIMGPU_WRITES};
 }
 
 static void run_empty(const struct simgpu_launch *launch, const void *image)
@@ -121,6 +121,16 @@ CUdeviceptr new_mapping(size_t bytes, CUmemGenericAllocationHandle *ret_handle)
     if (ret_handle)
         *ret_handle = handle;
     return p;
+}
+
+CUdeviceptr new_alias(CUmemGenericAllocationHandle handle)
+{
+    CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    CUdeviceptr alias;
+    OK(cuMemAddressReserve(&alias, GRANULE, 0, 0, 0));
+    OK(cuMemMap(alias, GRANULE, 0, handle, 0));
+    OK(cuMemSetAccess(alias, GRANULE, &access, 1));
+    return alias;
 }
 
 static char stderr_text[65536], stats_text[16384];

@@ -34,6 +34,7 @@ CUevent new_event(void);
 void *new_pinned(size_t bytes, int byte);
 /* A mapped range of one granule with access for the device; *ret_handle may be NULL. */
 CUdeviceptr new_mapping(size_t bytes, CUmemGenericAllocationHandle *ret_handle);
+CUdeviceptr new_alias(CUmemGenericAllocationHandle handle); /* another address of a granule of that memory */
 
 /* Runs `body` in a child with NAME=VALUE pairs set (NULL ends); true if it ended without a failed assertion. The child's
  * stderr goes to a file whose contents child_stderr() returns. */

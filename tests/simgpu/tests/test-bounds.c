@@ -29,8 +29,8 @@ static void describe_stray(const struct simgpu_launch *launch, const void *image
     const struct stray_params *p = image;
     (void)launch;
     ret->range_count = 2;
-    ret->ranges[0] = (struct simgpu_range){p->written, 16, 1};
-    ret->ranges[1] = (struct simgpu_range){p->read, 16, 0};
+    ret->ranges[0] = (struct simgpu_range){p->written, 16, SIMGPU_WRITES};
+    ret->ranges[1] = (struct simgpu_range){p->read, 16, SIMGPU_READS};
 }
 
 static const struct simgpu_param layout[] = {

@@ -122,17 +122,6 @@ CHILD_TEST(a_remap_behind_an_event_wait_is_found)
     expect_error();
 }
 
-/* Another address of the memory behind a handle. */
-static CUdeviceptr new_alias(CUmemGenericAllocationHandle handle)
-{
-    CUmemAccessDesc access = {{CU_MEM_LOCATION_TYPE_DEVICE, 0}, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
-    CUdeviceptr alias;
-    OK(cuMemAddressReserve(&alias, GRANULE, 0, 0, 0));
-    OK(cuMemMap(alias, GRANULE, 0, handle, 0));
-    OK(cuMemSetAccess(alias, GRANULE, &access, 1));
-    return alias;
-}
-
 CHILD_TEST(the_same_memory_under_two_addresses_is_the_same_memory)
 {
     CUmemGenericAllocationHandle handle;
@@ -154,26 +143,6 @@ CHILD_TEST(an_unmap_of_one_of_two_addresses_under_a_copy_there_is_found)
     OK(cuMemcpyDtoHAsync(large, alias, GRANULE, one));
     OK(cuMemUnmap(p, GRANULE));
     expect_error();
-}
-
-static void use_two_addresses(void)
-{
-    CUmemGenericAllocationHandle handle;
-    set_up();
-    CUdeviceptr p = new_mapping(GRANULE, &handle), alias = new_alias(handle);
-    OK(cuMemsetD8Async(alias, 1, 64, one));
-    (void)cuMemsetD8Async(p, 1, 64, one);
-    (void)cuCtxSynchronize();
-}
-
-static void an_old_address_is_found_where_none_is_to_be_used(void **state)
-{
-    (void)state;
-    assert_true(in_child(use_two_addresses, "SIMGPU_ALIASES", "all", NULL));
-    assert_int_equal(child_stat("ordering_errors"), 0);
-    assert_true(in_child(use_two_addresses, "SIMGPU_ALIASES", "newest", NULL));
-    assert_int_equal(child_stat("ordering_errors"), 1);
-    assert_int_equal(child_stat("peak_mapped_bytes"), BYTES + GRANULE);
 }
 
 CHILD_TEST(a_non_blocking_stream_is_not_ordered_by_the_legacy_stream)
@@ -430,7 +399,6 @@ int main(void)
         cmocka_unit_test(a_remap_behind_an_event_wait_is_found),
         cmocka_unit_test(the_same_memory_under_two_addresses_is_the_same_memory),
         cmocka_unit_test(an_unmap_of_one_of_two_addresses_under_a_copy_there_is_found),
-        cmocka_unit_test(an_old_address_is_found_where_none_is_to_be_used),
         cmocka_unit_test(a_non_blocking_stream_is_not_ordered_by_the_legacy_stream),
         cmocka_unit_test(who_waits_for_a_non_blocking_stream_has_not_waited_for_the_legacy_stream),
         cmocka_unit_test(one_of_two_addresses_can_be_unmapped_while_the_other_is_used),

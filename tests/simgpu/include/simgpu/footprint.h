@@ -19,7 +19,7 @@ inline thread_local simgpu_footprint *describing;
 inline thread_local bool any_range, too_many_ranges; /* any: also one of no bytes */
 
 /* R, W, RW: notes one range of what is being described. */
-template <int Traffic, int Writes> struct range_note {
+template <int Traffic, unsigned How> struct range_note {
     template <class T, class N> void operator()(T *pointer, N count) const
     {
         using element = std::conditional_t<std::is_void<T>::value, unsigned char, T>;
@@ -35,7 +35,7 @@ template <int Traffic, int Writes> struct range_note {
         simgpu_range &range = describing->ranges[describing->range_count++];
         range.address = reinterpret_cast<uint64_t>(pointer);
         range.bytes = bytes;
-        range.writes = Writes;
+        range.how = How;
     }
 };
 
@@ -73,15 +73,16 @@ void record<Here, void(P...)>::describe_launch(const simgpu_launch *launch, cons
 #define SIMGPU_JOIN(a, b)  SIMGPU_JOIN_(a, b)
 #define SIMGPU_FOOTPRINT(kernel, params, flops_expression, ...) \
     _Pragma("GCC diagnostic push") \
-        _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") static simgpu::footprint_of SIMGPU_JOIN( \
-            simgpu_footprint_, __COUNTER__)(static_cast<void(*) params>(kernel), static_cast<void(*) params>([] params { \
-                                                { \
-                                                    [[maybe_unused]] constexpr simgpu::range_note<1, 0> R{}; \
-                                                    [[maybe_unused]] constexpr simgpu::range_note<1, 1> W{}; \
-                                                    [[maybe_unused]] constexpr simgpu::range_note<2, 1> RW{}; \
-                                                    simgpu::describing->flops = static_cast<double>(flops_expression); \
-                                                    __VA_OPT__((void)(__VA_ARGS__);) \
-                                                } \
-                                            })); \
+        _Pragma("GCC diagnostic ignored \"-Wunused-parameter\"") static simgpu::footprint_of SIMGPU_JOIN(simgpu_footprint_, \
+                                                                                                         __COUNTER__)( \
+            static_cast<void(*) params>(kernel), static_cast<void(*) params>([] params { \
+                { \
+                    [[maybe_unused]] constexpr simgpu::range_note<1, SIMGPU_READS> R{}; \
+                    [[maybe_unused]] constexpr simgpu::range_note<1, SIMGPU_WRITES> W{}; \
+                    [[maybe_unused]] constexpr simgpu::range_note<2, SIMGPU_READS | SIMGPU_WRITES> RW{}; \
+                    simgpu::describing->flops = static_cast<double>(flops_expression); \
+                    __VA_OPT__((void)(__VA_ARGS__);) \
+                } \
+            })); \
     _Pragma("GCC diagnostic pop")
 #endif
