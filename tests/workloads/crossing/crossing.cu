@@ -9,6 +9,7 @@
 #include "../device.h"
 #include "../launch.h"
 #include "iteration.h"
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <sched.h>
@@ -81,6 +82,14 @@ NAMED __global__ void count_kernel(const uint32_t *x, size_t n, uint32_t *sum)
 }
 SIMGPU_FOOTPRINT(count_kernel, (const uint32_t *x, size_t n, uint32_t *sum), 10.0 * n, R(x, n), RW(sum, 1))
 
+/* What it reads and writes is in the table. */
+NAMED __global__ void table_kernel(uint32_t *const *table, size_t nx, size_t n)
+{
+    SPAN (i, n)
+        table[1][i] = MIXED(table[1][i], table[0][WRAPPED(i, nx)]);
+}
+SIMGPU_FOOTPRINT(table_kernel, (uint32_t *const *table, size_t nx, size_t n), EACH *n, R(table, 2))
+
 __global__ void tick_kernel(uint32_t *clock)
 {
     clock[0]++;
@@ -135,6 +144,8 @@ class program
     void launch(const struct action &a, cudaStream_t s);
     void allocate(tensor &t, cudaStream_t s);
     void release(tensor &t, cudaStream_t s);
+    void capture(const action &a);
+    void copy(const action &a, cudaStream_t s);
     void upload(const tensor &t, int part, cudaStream_t s, struct stage &through, int step);
     unsigned long long digest(const tensor &t);
 
@@ -146,6 +157,7 @@ class program
     std::vector<std::atomic<int>> recorded; /* the step in which each event was last */
     std::vector<stage> stages;              /* one for each thread */
     cudaEvent_t begun, ended;
+    std::vector<cudaGraphExec_t> graphs; /* by action; NULL: it is none */
     uint32_t *clock;
     unsigned long long *sum;
     std::mutex counts;
@@ -175,7 +187,11 @@ program::program(const struct options &told)
     for (size_t words : all.words)
         tensors.push_back({nullptr, words});
     for (size_t i = 0; i < tensors.size(); i++) {
-        if (!all.persistent[i])
+        if (all.pinned[i]) {
+            CHECK(cudaMallocHost(&tensors[i].address, 4 * tensors[i].words));
+            memset(tensors[i].address, 0, 4 * tensors[i].words);
+        }
+        if (!all.persistent[i] || all.pinned[i])
             continue;
         allocate(tensors[i], streams[0]);
         std::vector<uint32_t> filled(tensors[i].words);
@@ -185,12 +201,21 @@ program::program(const struct options &told)
         CHECK(cudaStreamSynchronize(streams[0]));
     }
     CHECK(cudaDeviceSynchronize());
+    graphs.resize(all.actions.size());
+    for (const action &a : all.actions)
+        if (a.kind == GRAPH)
+            capture(a);
 }
 
 program::~program()
 {
+    for (cudaGraphExec_t graph : graphs)
+        if (graph)
+            CHECK(cudaGraphExecDestroy(graph));
     for (size_t i = 0; i < tensors.size(); i++)
-        if (all.persistent[i])
+        if (all.pinned[i])
+            CHECK(cudaFreeHost(tensors[i].address));
+        else if (all.persistent[i])
             release(tensors[i], streams[0]);
     CHECK(cudaDeviceSynchronize());
     CHECK(cudaFree(clock));
@@ -278,6 +303,45 @@ void program::launch(const struct action &a, cudaStream_t s)
     CHECK_LAUNCH(a kernel);
 }
 
+/* Two kernels, the second of which reads what the first has written. */
+void program::capture(const action &a)
+{
+    const tensor &x = tensors[a.a], &y = tensors[a.out];
+    cudaStream_t s;
+    cudaGraph_t graph;
+    CHECK(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking));
+    CHECK(cudaStreamBeginCapture(s, cudaStreamCaptureModeThreadLocal));
+    for (int i = 0; i < 2; i++) {
+        fold_kernel<<<blocks_for(y.words), THREADS, 0, s>>>(x.address, x.words, y.address, y.words);
+        CHECK_LAUNCH(fold_kernel);
+    }
+    CHECK(cudaStreamEndCapture(s, &graph));
+    CHECK(cudaGraphInstantiate(&graphs[(size_t)(&a - all.actions.data())], graph, 0));
+    CHECK(cudaGraphDestroy(graph));
+    CHECK(cudaStreamDestroy(s));
+}
+
+static void change_on_host(void *argument)
+{
+    const tensor *t = (const tensor *)argument;
+    for (size_t i = 0; i < t->words; i++)
+        t->address[i] = MIXED(t->address[i], (uint32_t)i);
+}
+
+/* As far as both go; by rows of 64 bytes, every second one. */
+void program::copy(const action &a, cudaStream_t s)
+{
+    enum { ROW = 64 };
+    const tensor &x = tensors[a.a], &y = tensors[a.out];
+    uint32_t *to = y.address + first_of(y, a.part);
+    const uint32_t *from = x.address + first_of(x, a.part_of_a);
+    const size_t bytes = 4 * std::min(count_of(y, a.part), count_of(x, a.part_of_a));
+    if (a.kind == COPY_ROWS)
+        CHECK(cudaMemcpy2DAsync(to, 2 * ROW, from, 2 * ROW, ROW, bytes / (2 * ROW), cudaMemcpyDeviceToDevice, s));
+    else
+        CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, s));
+}
+
 void program::act(const struct action &a, int step)
 {
     cudaStream_t s = a.stream == LEGACY ? cudaStreamLegacy : streams[a.stream];
@@ -289,10 +353,42 @@ void program::act(const struct action &a, int step)
         release(tensors[a.out], s);
         break;
     case ZERO:
-        CHECK(cudaMemsetAsync(tensors[a.out].address, 0, 4 * tensors[a.out].words, s));
+        CHECK(cudaMemsetAsync(tensors[a.out].address + first_of(tensors[a.out], a.part), 0,
+                              4 * count_of(tensors[a.out], a.part), s));
         break;
     case UPLOAD:
         upload(tensors[a.out], a.part, s, stages[(size_t)(a.stream % o.threads)], step);
+        break;
+    case COPY_WITHIN:
+    case COPY_ROWS:
+    case TO_HOST:
+    case FROM_HOST:
+        copy(a, s);
+        break;
+    case ZERO_ROWS:
+        CHECK(cudaMemset2DAsync(tensors[a.out].address, 128, 0, 64, tensors[a.out].words / 32, s));
+        break;
+    case ON_HOST:
+        CHECK(cudaLaunchHostFunc(s, change_on_host, &tensors[a.out]));
+        break;
+    case TABLE: {
+        uint32_t *addresses[] = {tensors[a.b].address, tensors[a.out].address}; /* pageable: copied when the call returns */
+        uint32_t *const *table = (uint32_t *const *)tensors[a.a].address;
+        CHECK(cudaMemcpyAsync(tensors[a.a].address, addresses, sizeof(addresses), cudaMemcpyHostToDevice, s));
+        table_kernel<<<blocks_for(tensors[a.out].words), THREADS, 0, s>>>(table, tensors[a.b].words, tensors[a.out].words);
+        CHECK_LAUNCH(table_kernel);
+        break;
+    }
+    case GRAPH:
+        CHECK(cudaGraphLaunch(graphs[(size_t)(&a - all.actions.data())], s));
+        break;
+    case HOST_QUERY:
+        for (cudaError_t r; (r = cudaEventQuery(events[a.event])) != cudaSuccess;) {
+            if (r != cudaErrorNotReady)
+                CHECK(r);
+            (void)cudaGetLastError();
+            sched_yield();
+        }
         break;
     case RECORD:
         CHECK(cudaEventRecord(events[a.event], s));
@@ -358,7 +454,7 @@ unsigned long long program::digest_of_all()
     unsigned long long found = 0;
     CHECK(cudaDeviceSynchronize());
     for (size_t i = 0; i < tensors.size(); i++) {
-        if (!all.persistent[i])
+        if (!all.persistent[i] || all.pinned[i] || (int)i == all.tables)
             continue;
         found = (found ^ digest(tensors[i])) * 0x9e3779b97f4a7c15u;
         found ^= found >> 29;
@@ -371,7 +467,7 @@ unsigned long long program::digest_of_all()
     fprintf(stderr,
             "crossing: what is %s?\n"
             "usage: crossing [--seed N] [--steps N] [--late STEP] [--streams 2-%d] [--threads 1|2] [--operations N]\n"
-            "                [--size KIB] [--alloc async|plain]\n",
+            "                [--size KIB] [--alloc async|plain] [--kinds few|all]\n",
             what.c_str(), MAX_STREAMS);
     exit(2);
 }
@@ -407,6 +503,8 @@ static struct options read_options(char **argv)
             o.drawn.operations = number(value, 2, 10000);
         else if (name == "--size")
             o.kib = (size_t)number(value, 1, 1 << 20);
+        else if (name == "--kinds" && (value == "few" || value == "all"))
+            o.drawn.is_wide = value == "all";
         else if (name == "--alloc" && (value == "async" || value == "plain"))
             o.allocator = value == "plain" ? ALLOCATE_PLAIN : ALLOCATE_ASYNC;
         else

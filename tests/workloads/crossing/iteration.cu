@@ -6,7 +6,7 @@
 namespace
 {
 
-enum { INPUTS = 8, CHANGING = 2, KINDS = 9 /* of layers */ };
+enum { INPUTS = 8, CHANGING = 2, KINDS = 9 /* of layers */, WIDE_KINDS = KINDS + 10, PINNED = 2 };
 
 struct random_numbers {
     uint32_t state;
@@ -53,7 +53,7 @@ class drawing
     drawing(const struct iteration_options &options, size_t words)
         : o(options), size(words), random{options.seed * 7919u + 5u}
     {
-        favourite = random.below(KINDS);
+        favourite = random.below(kinds());
     }
     struct iteration draw();
 
@@ -70,9 +70,14 @@ class drawing
     };
     std::vector<kept> all_kept; /* for the backward part */
     std::vector<int> inputs;    /* persistent tensors; the first CHANGING of them change */
-    int indices = -1, counter = -1;
+    std::vector<int> pinned;    /* tensors of the host */
+    int indices = -1, counter = -1, graphed = -1;
     uint32_t favourite; /* the kind of every second layer */
 
+    uint32_t kinds() const
+    {
+        return o.is_wide ? WIDE_KINDS : KINDS;
+    }
     int any_stream()
     {
         const bool may_be_legacy = !o.crosses_threads && random.one_in(12);
@@ -98,6 +103,9 @@ class drawing
     void make_halves(int y, const kept &x);
     void make_in_turns(int y, const kept &x);
     void late_side(int y, int stream, const kept &x);
+    void through_host(int y, const kept &x, bool is_changed);
+    void by_rows(int y, const kept &x);
+    void wide(uint32_t kind, int y, int stream, const kept &x);
     void backward(int gradient);
     void end();
 };
@@ -106,6 +114,7 @@ int drawing::add_tensor(size_t words, bool persistent)
 {
     made.words.push_back(words);
     made.persistent.push_back(persistent);
+    made.pinned.push_back(false);
     halves.resize(2 * made.words.size());
     return (int)made.words.size() - 1;
 }
@@ -127,7 +136,8 @@ void drawing::order_before(int stream, const point &p)
     at_event.push_back(now[p.stream]);
     made.actions.push_back({.kind = RECORD, .stream = p.stream, .event = event});
     if (!o.crosses_threads && random.one_in(10)) {
-        made.actions.push_back({.kind = HOST_EVENT, .stream = p.stream, .event = event});
+        const bool asks = o.is_wide && random.one_in(2);
+        made.actions.push_back({.kind = asks ? HOST_QUERY : HOST_EVENT, .stream = p.stream, .event = event});
         host.take(at_event[event]);
         here.take(host);
         return;
@@ -229,11 +239,82 @@ void drawing::late_side(int y, int stream, const kept &x)
     submit({LATE_SIDE, stream, x.tensor, w, y}, {{x.tensor, x.part, false}, {w, BOTH, true}, {y, BOTH, true}});
 }
 
+/* Out and in again, by streams of their own, with a function of the host in between or without. */
+void drawing::through_host(int y, const kept &x, bool is_changed)
+{
+    const int h = pinned[random.below(PINNED)], part = 1 + (int)random.below(3);
+    submit({TO_HOST, any_stream(), x.tensor, -1, h}, {{x.tensor, x.part, false}, {h, BOTH, true}});
+    if (is_changed)
+        submit({.kind = ON_HOST, .stream = any_stream(), .out = h}, {{h, BOTH, true}});
+    submit({FROM_HOST, any_stream(), h, -1, y, part}, {{h, BOTH, false}, {y, part, true}});
+    if (part == BOTH)
+        return;
+    submit({.kind = ZERO, .stream = any_stream(), .out = y, .part = BOTH - part},
+           {{y, BOTH - part, true}}); /* x may be short */
+    submit({COPY_WITHIN, any_stream(), x.tensor, -1, y, BOTH - part}, {{x.tensor, x.part, false}, {y, BOTH - part, true}});
+}
+
+/* The rows between are what they were. */
+void drawing::by_rows(int y, const kept &x)
+{
+    const int w = any_input();
+    submit({MAKE, any_stream(), x.tensor, w, y}, {{x.tensor, x.part, false}, {w, BOTH, false}, {y, BOTH, true}});
+    submit({.kind = ZERO_ROWS, .stream = any_stream(), .out = y}, {{y, BOTH, true}});
+    submit({COPY_ROWS, any_stream(), w, -1, y}, {{w, BOTH, false}, {y, BOTH, true}});
+}
+
+void drawing::wide(uint32_t kind, int y, int stream, const kept &x)
+{
+    const int w = any_input(), v = any_that_changes();
+    switch (kind) {
+    case 0:
+    case 1:
+        through_host(y, x, kind == 1);
+        return;
+    case 2:
+        by_rows(y, x);
+        return;
+    case 3: /* from and to the same tensor's memory, by turns */
+        submit({COPY_WITHIN, any_stream(), w, -1, y}, {{w, BOTH, false}, {y, BOTH, true}});
+        submit({FOLD, any_stream(), x.tensor, -1, y}, {{x.tensor, x.part, false}, {y, BOTH, true}});
+        submit({COPY_WITHIN, any_stream(), y, -1, v}, {{y, BOTH, false}, {v, BOTH, true}});
+        return;
+    case 4:
+    case 5: { /* a temporary tensor, freed at once */
+        const int t = allocate(stream == LEGACY ? 0 : stream);
+        submit({MAKE, any_stream(), x.tensor, w, t}, {{x.tensor, x.part, false}, {w, BOTH, false}, {t, BOTH, true}});
+        submit({MAKE, any_stream(), t, w, y}, {{t, BOTH, false}, {w, BOTH, false}, {y, BOTH, true}});
+        release(t);
+        return;
+    }
+    case 6:
+    case 7: { /* the addresses are in a tensor of their own, or lie where others do */
+        const int t = kind == 6 ? allocate(stream == LEGACY ? 0 : stream) : made.tables;
+        submit({MAKE, any_stream(), x.tensor, w, y}, {{x.tensor, x.part, false}, {w, BOTH, false}, {y, BOTH, true}});
+        submit({.kind = TABLE, .stream = any_stream(), .a = t, .b = v, .out = y},
+               {{t, BOTH, true}, {v, BOTH, false}, {y, BOTH, true}});
+        if (kind == 6)
+            release(t);
+        return;
+    }
+    default: /* what the graph makes is read, and what it reads changes */
+        submit({GRAPH, (int)random.below((uint32_t)o.streams), v, -1, graphed}, {{v, BOTH, false}, {graphed, BOTH, true}});
+        submit({MAKE, any_stream(), x.tensor, graphed, y},
+               {{x.tensor, x.part, false}, {graphed, BOTH, false}, {y, BOTH, true}});
+        return;
+    }
+}
+
 drawing::kept drawing::forward(const kept &x)
 {
     const int s = any_stream(), w = any_input(), y = allocate(s == LEGACY ? 0 : s);
     kept result = {y, BOTH};
-    switch (random.one_in(2) ? favourite : random.below(KINDS)) {
+    const uint32_t kind = random.one_in(2) ? favourite : random.below(kinds());
+    if (kind >= KINDS) {
+        wide(kind - KINDS, y, s, x);
+        return result;
+    }
+    switch (kind) {
     case 0:
         make_halves(y, x);
         break;
@@ -308,6 +389,14 @@ struct iteration drawing::draw()
     made.result = add_tensor(size, true);
     indices = add_tensor(size, true);
     counter = add_tensor(1, true);
+    if (o.is_wide) {
+        graphed = add_tensor(size, true);
+        made.tables = add_tensor(64, true);
+        for (int i = 0; i < PINNED; i++) {
+            pinned.push_back(add_tensor(size, true));
+            made.pinned.back() = true;
+        }
+    }
     kept x = {made.result, BOTH};
     for (int i = 0; i < o.operations / 2; i++) {
         x = forward(all_kept.empty() || !random.one_in(4) ? x : all_kept[random.below((uint32_t)all_kept.size())]);
