@@ -30,8 +30,6 @@ static void follow_op(struct spw_op *op, struct spw_object *const *objects, unsi
     struct spw_device_loop *p = planned_of_stream(op->stream);
     if (!p)
         return;
-    if (!op->stream->place && !spw_is_capturing(op->stream->handle))
-        (void)spw_uses_order_locked(&p->on.device->replays, op->stream); /* what ran again did so before it was there */
     op->stream->place = &p->on.place;
     op->stream->calm = false;
     p->on.stream = op->stream;

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "arrivals.h"
+#include "capture.h"
+#include "devices.h"
 #include "transfers.h"
 #include "context.h"
 #include "follower.h"
@@ -416,6 +418,21 @@ static int begin_slowly(struct spw_op *op)
     return r;
 }
 
+/* What ran again beside the program did so before the stream was there: the first operation that is told of comes after it.
+ * 0; -EBUSY: others have been inside the driver for too long; or a failure of the driver. */
+static int follow_replays_unlocking(const struct spw_op *op)
+{
+    struct spw_device *d = op->stream->place ? NULL : spw_device_of_stream_locked(op->stream);
+    struct timespec start = {0};
+    if (!d || spw_is_capturing(op->stream->handle) || spw_uses_done_locked(&d->replays))
+        return 0;
+    int r;
+    while ((r = spw_uses_order_locked(&d->replays, op->stream)) == -EAGAIN)
+        if (!spw_reclaim_let_others_finish_unlocking(&start))
+            return -EBUSY;
+    return r;
+}
+
 int spw_op_begin(struct spw_op *op)
 {
     op->timed = NULL;
@@ -433,12 +450,14 @@ int spw_op_begin(struct spw_op *op)
         spw_unlock();
         return failure;
     }
+    int r = spw_plan_follower_any ? follow_replays_unlocking(op) : 0;
     if (spw_versions_kept) {
         spw_clean_check_settle_unlocking();
         spw_versions_look_locked(op);
     }
-    bool quickly = !spw_plan_follower_has_left(op->stream) && begin_quickly(op);
-    int r = quickly ? 0 : begin_slowly(op);
+    bool quickly = r == 0 && !spw_plan_follower_has_left(op->stream) && begin_quickly(op);
+    if (r == 0 && !quickly)
+        r = begin_slowly(op);
     op->stream->calm = false;
     if (quickly)
         spw_stream_begins_locked(op->stream);

@@ -115,7 +115,7 @@ int spw_mark_for_locked(struct spw_stream *s, uint64_t number, CUevent *ret_even
         const bool is_being_begun = s->beginning && number >= s->beginning;
         if (is_being_begun || atomic_load_explicit(&s->in_call, memory_order_acquire) != 0)
             return -EAGAIN;
-        if (!spw_stream_may_record_locked(s))
+        if (s->gone || !spw_stream_may_record_locked(s))
             return -EXDEV;
         int r = spw_stream_mark_locked(s);
         if (r < 0)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "capture.h"
 #include "context.h"
 #include "driver.h"
 #include "lock.h"
@@ -228,14 +229,14 @@ void spw_stream_gone_locked(CUstream handle)
     struct spw_stream *s = bucket_find(handle, NULL, 0);
     if (!s)
         return;
-    if (s->done < s->begun && spw_stream_mark_locked(s) < 0) {
-        /* No event to be had: the context's end of work stands for the stream's. */
+    /* It may be part of a capture, which to wait for it would end: it got its mark when it joined. */
+    if (spw_stream_may_be_captured_locked(s) < 0 && !spw_is_capturing(handle)) {
         struct spw_context_guard guard;
         if (spw_context_enter(&guard, s->context) == 0) {
-            (void)SPW_ASK(cuStreamSynchronize, handle);
+            if (SPW_ASK(cuStreamSynchronize, handle) == CUDA_SUCCESS)
+                s->done = s->begun;
             spw_context_leave(&guard);
         }
-        s->done = s->begun;
     }
     bucket_remove(s);
     s->gone = true;

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "alloc.h"
 #include "devices.h"
@@ -362,6 +363,105 @@ static void other_threads_own_streams_are_waited_for_before_the_first_capture(vo
     spw_driver.cuCtxSynchronize = synchronize;
 }
 
+static void mark_nothing(struct spw_op *op, struct spw_object *const *objects, unsigned count)
+{
+    (void)op;
+    (void)objects;
+    (void)count;
+}
+
+static CUresult must_not_wait(CUstream stream)
+{
+    fail_msg("waiting for a stream that captures ends the capture");
+    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+}
+
+/* It joined a capture, and has its mark from then. Without one nobody knows that its work is done. */
+static void a_stream_that_goes_while_it_captures_is_not_waited_for(void **state)
+{
+    for (int has_mark = 0; has_mark < 2; has_mark++) {
+        begin();
+        CUresult (*synchronize)(CUstream stream) = spw_driver.cuStreamSynchronize;
+        const CUstream handle = fake_stream();
+        CUdeviceptr a;
+        assert_int_equal(spw_allocate(device, 64 << 10, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
+        spw_driver.cuStreamIsCapturing = capture_status_of;
+        spw_lock();
+        struct spw_stream *gone = spw_stream_of_locked(handle);
+        struct spw_uses uses = {0};
+        spw_uses_add_locked(&uses, gone, spw_stream_next_locked(gone));
+        fake_fill(handle, a, 4096, 1);
+        if (has_mark)
+            assert_int_equal(spw_stream_may_be_captured_locked(gone), 0);
+        spw_driver.cuStreamSynchronize = must_not_wait;
+        spw_captures_active = 1;
+        capture_status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+        spw_stream_gone_locked(handle);
+        spw_captures_active = 0;
+        capture_status = CU_STREAM_CAPTURE_STATUS_NONE;
+        spw_driver.cuStreamSynchronize = synchronize;
+        assert_false(spw_uses_seen_done_locked(&uses));
+        const unsigned events = fake_counts()->events;
+        assert_int_equal(spw_uses_wait_unlocking(&uses), 0);
+        assert_int_equal(fake_counts()->events, events); /* there is no stream to record one on */
+        assert_int_equal(fake_left(handle), 0);
+        spw_unlock();
+    }
+}
+
+/* The driver does not wait for it: what it was given is not done. */
+static void a_stream_that_cannot_be_waited_for_is_not_done_when_it_goes(void **state)
+{
+    begin();
+    const CUstream handle = fake_stream();
+    spw_lock();
+    struct spw_stream *gone = spw_stream_of_locked(handle);
+    (void)spw_stream_next_locked(gone);
+    fake_fail("cuEventRecord", 1, CUDA_ERROR_UNKNOWN, false);
+    fake_fail_too("cuStreamSynchronize");
+    spw_stream_gone_locked(handle);
+    fake_fail("", 1, CUDA_SUCCESS, false);
+    assert_true(gone->done < gone->begun);
+    spw_unlock();
+}
+
+static void *come_out_of_the_driver(void *stream)
+{
+    usleep(50000);
+    atomic_fetch_sub(&((struct spw_stream *)stream)->in_call, 1);
+    return NULL;
+}
+
+/* What ran again on one stream, where another thread is in the driver just now, comes before all of a stream that is new. */
+static void a_new_stream_comes_after_what_ran_again_before(void **state)
+{
+    const struct spw_follower follower = {.op = mark_nothing};
+    begin();
+    CUdeviceptr a;
+    pthread_t thread;
+    s = fake_stream();
+    t = fake_stream();
+    assert_int_equal(spw_allocate(device, 64 << 10, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
+    spw_lock();
+    struct spw_stream *again = spw_stream_of_locked(s);
+    spw_uses_add_locked(&device->replays, again, spw_stream_next_locked(again));
+    spw_unlock();
+    fake_fill(s, a, 4096, 1);
+    atomic_fetch_add(&again->in_call, 1);
+    assert_int_equal(pthread_create(&thread, NULL, come_out_of_the_driver, again), 0);
+    spw_follower = &follower;
+    spw_plan_follower_any = true;
+    struct spw_op op = {.handle = t, .hits = &a, .count = 1, .room = 1, .name = "k"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    fake_expect(t, a, 4096, 1);
+    spw_op_end(&op);
+    spw_plan_follower_any = false;
+    spw_follower = NULL;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(t), CUDA_SUCCESS);
+    assert_int_equal(fake_left(s), 0);
+}
+
 /* The only trace of a use may be that of a stream of ours which comes after it: it is not left out then. */
 static void a_stream_of_ours_is_not_left_out_where_it_stands_for_others(void **state)
 {
@@ -405,6 +505,9 @@ int main(void)
         cmocka_unit_test(an_old_operation_can_be_waited_for_without_the_newest),
         cmocka_unit_test(nothing_of_ours_gets_into_a_capture),
         cmocka_unit_test(an_event_that_is_recorded_while_an_operation_is_begun_does_not_stand_for_it),
+        cmocka_unit_test(a_stream_that_goes_while_it_captures_is_not_waited_for),
+        cmocka_unit_test(a_stream_that_cannot_be_waited_for_is_not_done_when_it_goes),
+        cmocka_unit_test(a_new_stream_comes_after_what_ran_again_before),
         cmocka_unit_test(a_stream_of_ours_is_not_left_out_where_it_stands_for_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
