@@ -53,8 +53,10 @@ int spw_packed_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw
     *ret_address = spw_pack_slot_address(pack, slot);
     spw_alloc_book(d, pool, bytes);
     spw_mempool_note_reserved(pool, d);
-    if (must_wait)
-        r = spw_alloc_get_past_uses_unlocking(&pack->former, s);
+    if (must_wait) { /* of other gaps as well, which others may take meanwhile */
+        struct spw_uses former = pack->former;
+        r = spw_alloc_get_past_uses_unlocking(&former, s);
+    }
     if (r < 0)
         (void)spw_packed_free_locked(d, pack->block, *ret_address, NULL);
     return r;

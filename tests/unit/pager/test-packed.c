@@ -197,6 +197,40 @@ static void a_gap_that_is_given_to_no_stream_is_idle(void **state)
     assert_int_equal(spw_free(rest, NULL), 0);
 }
 
+static CUstream taker;
+static CUdeviceptr taken;
+
+static void take_the_other_gap(void)
+{
+    taken = allocate_on(BYTES, taker);
+    fill(taker, taken, BYTES, 3);
+    assert_int_equal(spw_driver.cuStreamSynchronize(taker), CUDA_SUCCESS);
+}
+
+/* While one thread waits for who used the gaps of a pack, another one takes a gap as well: it comes after them, too. */
+static void gaps_that_are_taken_at_once_are_each_filled_after_their_former_owners(void **state)
+{
+    begin(4 * GRANULE);
+    CUstream other = fake_stream();
+    taker = fake_stream();
+    CUdeviceptr a = allocate_on(BYTES, s), c = allocate_on(BYTES, s), rest = allocate_on(BYTES, s);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    fill(s, a, BYTES, 1);
+    fill(other, c, BYTES, 2);
+    assert_int_equal(spw_free(a, stream_of(s)), 0);
+    assert_int_equal(spw_free(c, stream_of(other)), 0);
+    spw_lock();
+    spw_block_of(spw_object_at_locked(rest))->pack->former.overflow = true; /* as if of many streams */
+    spw_unlock();
+    fake_meanwhile(take_the_other_gap);
+    CUdeviceptr b = allocate(BYTES);
+    assert_true((b == a && taken == c) || (b == c && taken == a));
+    fake_run_all();
+    fake_expect(s, taken, BYTES, 3);
+    fake_run_all();
+    assert_int_equal(spw_free(rest, NULL), 0);
+}
+
 /* A new pack lies in memory that a block on another stream had: each slot of it comes after that, the last one too. */
 static void a_new_pack_comes_after_what_was_there(void **state)
 {
@@ -364,6 +398,7 @@ int main(void)
         cmocka_unit_test(all_keep_their_bytes_when_packs_move),
         cmocka_unit_test(a_gap_is_filled_after_its_former_owner_is_through),
         cmocka_unit_test(a_gap_that_is_given_to_no_stream_is_idle),
+        cmocka_unit_test(gaps_that_are_taken_at_once_are_each_filled_after_their_former_owners),
         cmocka_unit_test(a_new_pack_comes_after_what_was_there),
         cmocka_unit_test(what_a_pack_leaves_comes_after_all_that_was_freed),
         cmocka_unit_test(what_is_made_the_same_way_again_lies_where_it_lay),
