@@ -263,14 +263,16 @@ static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)
     read_from(c, src, bytes);
 }
 
-/* Row by row, so that addresses in the rows are seen and gaps between them are left out. Long copies are data. */
+/* Row by row, so that addresses in the rows are seen and gaps between them are left out. Long copies from the host are data;
+ * what is known of memory on the device goes along with it. */
 static void box_ends(struct copy *c, const struct spw_box *b)
 {
     const size_t bytes = spw_box_bytes(b);
     connect_devices(b->to.at, b->from.at);
     write_to(c, b->to.at, bytes);
     read_from(c, b->from.at, bytes);
-    if (spw_box_is_row(b) || (bytes && bytes <= spw_seek_reads(b->to.at)))
+    const bool takes_along = spw_in_arena(b->from.at) && spw_pointer_tables_or_outside();
+    if (spw_box_is_row(b) || (bytes && (takes_along || bytes <= spw_seek_reads(b->to.at))))
         spw_box_rows(b, learn_addresses);
 }
 

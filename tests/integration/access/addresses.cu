@@ -30,7 +30,7 @@ static void check(cudaError_t error, const char *call, int line)
 typedef unsigned long long Word;
 
 constexpr int TENSORS = 24, FEW = 4, SAME = 8;
-constexpr size_t BYTES = size_t(512) << 10, LAST = BYTES / sizeof(Word) - 1;
+constexpr size_t PITCH = 8192, ROWS = 640, BYTES = size_t(512) << 10, LAST = BYTES / sizeof(Word) - 1;
 
 struct Few {
     Word *tensor[FEW];
@@ -190,11 +190,14 @@ struct Program {
                 link<<<1, 1, 0, stream>>>(tensors[i], nullptr);
         }
         size_t bytes = entries * sizeof(Word) < BYTES ? BYTES : entries * sizeof(Word);
+        if (is("rows"))
+            bytes = ROWS * PITCH;
         if (!table) {
             CHECK(cudaMalloc((void **)&table, bytes));
             CHECK(cudaMemsetAsync(table, 0, bytes, stream));
         }
-        CHECK(cudaMalloc((void **)&other, is("swapped") || is("chained") || is("copied") || is("overwritten") ? bytes : 64));
+        CHECK(cudaMalloc((void **)&other,
+                         is("swapped") || is("chained") || is("copied") || is("rows") || is("overwritten") ? bytes : 64));
         CHECK(cudaMallocHost((void **)&pinned, entries * sizeof(Word)));
         choose(0);
     }
@@ -273,6 +276,18 @@ struct Program {
                 build_of_table<<<1, 1, 0, stream>>>(table, other, entries);
             else
                 CHECK(cudaMemcpyAsync(table, other, entries * sizeof(Word), cudaMemcpyDeviceToDevice, stream));
+        } else if (is("rows")) { // of a table that was made two steps before, and is written over
+            if (step == 0)
+                build<<<1, 1, 0, stream>>>(table, entries, few);
+            if (step % 6 == 0) {
+                choose(step / 6 * 2 + 1);
+                build<<<1, 1, 0, stream>>>(other, entries, few);
+                use_all();
+                CHECK(cudaStreamSynchronize(stream));
+            } else if (step % 6 == 4) {
+                CHECK(cudaMemcpy2DAsync(table, PITCH, other, PITCH, PITCH - 64, ROWS, cudaMemcpyDeviceToDevice, stream));
+                CHECK(cudaMemsetAsync(other, 0, ROWS * PITCH, stream));
+            }
         } else if (is("variable")) {
             if (step % 3 == 0) {
                 build<<<1, 1, 0, stream>>>(table, entries, few);
