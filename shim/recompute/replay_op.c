@@ -10,6 +10,7 @@
 #include "transfers.h"
 #include "context.h"
 #include "engine.h"
+#include "ask.h"
 #include "capture.h"
 #include "mover.h"
 #include "clean_check.h"
@@ -135,6 +136,8 @@ static void take_back(struct spw_device *d, struct spw_replay_op *run)
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++) {
         struct spw_block *b = run->parts[i].block;
         if (b && is_unfinished(run, i)) {
+            if (b->host_copy && !spw_copies_done_locked(d, b))
+                (void)SPW_ASK(cuStreamSynchronize, d->mover->out->handle);
             spw_mover_drop_host_copy_locked(b);
             spw_dependents_add_locked(d, b);
         } else if (!b || !run->parts[i].attached)

@@ -182,24 +182,27 @@ static void judge(const struct pair *p, struct spw_hash left)
         fail(p);
 }
 
-/* False: it is to come. */
-static bool look_at(struct pair *p)
+/* It has no ticket once it was judged. */
+static void look_at(struct pair *p)
 {
     struct spw_hash left;
-    const int answer = spw_digest_answer_locked(&spw_devices[p->ordinal], p->ticket, &left);
+    const int answer = p->ticket ? spw_digest_answer_locked(&spw_devices[p->ordinal], p->ticket, &left) : 0;
     if (answer == 0)
-        return false;
+        return;
     if (answer > 0)
         judge(p, left);
     else
         spw_spot_check_counts.unknown_count++;
     spw_digest_forget_locked(p->ticket);
-    return true;
+    p->ticket = 0;
 }
 
+/* Those of one device do not wait for those of another. */
 static void look_at_answers(void)
 {
-    while (first != end && look_at(&pairs[first % PAIRS]))
+    for (uint64_t i = first; i != end; i++)
+        look_at(&pairs[i % PAIRS]);
+    while (first != end && !pairs[first % PAIRS].ticket)
         first++;
     atomic_store_explicit(&spw_spot_checks_pending, has_failed || first != end, memory_order_relaxed);
 }
