@@ -182,27 +182,25 @@ static void judge(const struct pair *p, struct spw_hash left)
         fail(p);
 }
 
-/* It has no ticket once it was judged. */
-static void look_at(struct pair *p)
+/* False: it is to come. */
+static bool look_at(struct pair *p)
 {
     struct spw_hash left;
-    const int answer = p->ticket ? spw_digest_answer_locked(&spw_devices[p->ordinal], p->ticket, &left) : 0;
+    const int answer = spw_digest_answer_locked(&spw_devices[p->ordinal], p->ticket, &left);
     if (answer == 0)
-        return;
+        return false;
     if (answer > 0)
         judge(p, left);
     else
         spw_spot_check_counts.unknown_count++;
     spw_digest_forget_locked(p->ticket);
-    p->ticket = 0;
+    return true;
 }
 
-/* Those of one device do not wait for those of another. */
+/* In the order in which they were asked, of all devices: what one shows to be undefined explains those behind it. */
 static void look_at_answers(void)
 {
-    for (uint64_t i = first; i != end; i++)
-        look_at(&pairs[i % PAIRS]);
-    while (first != end && !pairs[first % PAIRS].ticket)
+    while (first != end && look_at(&pairs[first % PAIRS]))
         first++;
     atomic_store_explicit(&spw_spot_checks_pending, has_failed || first != end, memory_order_relaxed);
 }
