@@ -418,9 +418,16 @@ static int look(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e
     return observe(t, op, e, 1) < 0 ? 1 : 0;
 }
 
+/* What another thread gives to the stream meanwhile would be undone with what the trial does. */
+static bool has_stream_to_itself(const struct spw_op *op)
+{
+    return atomic_load_explicit(&op->stream->in_call, memory_order_acquire) == 1;
+}
+
 static int try_again(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e)
 {
-    if (!op->recorded_op || follow_uses(t, op, e) < 0 || ask(t, op, e, 0) < 0 || keep_all(t, op, e) < 0)
+    if (!op->recorded_op || !has_stream_to_itself(op) || follow_uses(t, op, e) < 0 || ask(t, op, e, 0) < 0 ||
+        keep_all(t, op, e) < 0)
         return 1;
     t->counts.trials++;
     const int r = run_again(t, op, e), back = put_back_all(t, op, e);
@@ -436,8 +443,8 @@ static int try_again(struct spw_probe *t, const struct spw_op *op, struct spw_ex
 static bool has_plain_variables_unlocking(struct spw_probe *t, const struct spw_op *op)
 {
     enum spw_saved_state state = op->recorded_op ? spw_recorded_op_variables_locked(op->recorded_op) : SPW_SAVED_UNKNOWN;
-    if (state != SPW_SAVED_SEARCHED || t->vain_waits == WAITS ||
-        atomic_load_explicit(&op->stream->in_call, memory_order_acquire) != 1 || spw_stream_mark_locked(op->stream) < 0)
+    if (state != SPW_SAVED_SEARCHED || t->vain_waits == WAITS || !has_stream_to_itself(op) ||
+        spw_stream_mark_locked(op->stream) < 0)
         return state == SPW_SAVED_PLAIN;
     const uint64_t until_ns = spw_now_ns() + WAIT_S * UINT64_C(1000000000);
     while (state == SPW_SAVED_SEARCHED && spw_now_ns() < until_ns) {

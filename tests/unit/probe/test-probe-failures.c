@@ -154,6 +154,40 @@ static void learning_that_another_thread_ends_during_a_launch_ends_behind_it(voi
     assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAYABLE);
 }
 
+static void go_into_the_driver(void)
+{
+    spw_lock();
+    atomic_fetch_add(&spw_stream_of_locked(s)->in_call, 1);
+    spw_unlock();
+}
+
+static void come_out_of_the_driver(void)
+{
+    spw_lock();
+    atomic_fetch_sub(&spw_stream_of_locked(s)->in_call, 1);
+    spw_unlock();
+}
+
+/* Where another thread submits to the stream just then, its writes could come between those of a trial, and be undone. */
+static void nothing_is_tried_while_another_thread_is_about_to_submit_to_the_stream(void **state)
+{
+    const unsigned before = submits;
+    for (unsigned round = 0; round < 8 && !next_round(); round++) {
+        put(of[IN_PLACE].hits[IN], BYTES, (unsigned char)(3 + round), &of[IN_PLACE].holds[IN]);
+        meanwhile = go_into_the_driver;
+        assert_int_equal(launch(IN_PLACE), CUDA_SUCCESS);
+        come_out_of_the_driver();
+        expect_all(IN_PLACE);
+        let_run();
+    }
+    assert_int_equal(submits, before);
+    meanwhile = NULL;
+    (void)end_trials(NULL);
+    (void)begin_trials(NULL);
+    learn(1 << IN_PLACE);
+    assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAYABLE);
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_trials, end_trials)
@@ -166,6 +200,7 @@ int main(int argc, char **argv)
         TEST(learning_that_ends_early_gives_everything_back),
         TEST(learning_that_another_thread_ends_during_a_launch_ends_behind_it),
         TEST(what_is_pinned_is_not_taken_for_undefined),
+        TEST(nothing_is_tried_while_another_thread_is_about_to_submit_to_the_stream),
     };
     fake_eager(argc > 1);
     return cmocka_run_group_tests_name("trial", tests, NULL, NULL);
