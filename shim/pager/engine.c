@@ -32,6 +32,16 @@ enum { QUICK_HITS = 64, ATTEMPTS = 3 };
 
 struct spw_engine_counts spw_engine_counts;
 
+/* What ran again beside the program did so before the stream was there: the first operation that is told of comes after it.
+ * NULL: it does, or there is nothing. */
+static struct spw_uses *replays_before(const struct spw_op *op)
+{
+    if (!spw_plan_follower_any || op->stream->place || spw_is_capturing(op->stream->handle))
+        return NULL;
+    struct spw_device *d = spw_device_of_stream_locked(op->stream);
+    return d && !spw_uses_only_locked(&d->replays, op->stream) ? &d->replays : NULL;
+}
+
 /* ---- the quick way ---- */
 
 static bool begin_quickly(struct spw_op *op)
@@ -133,17 +143,16 @@ static int order_after_slab(struct spw_device *d, struct spw_slab *slab, struct 
 static int order_after_copies(const struct spw_op *op, struct spw_working_set *set)
 {
     struct spw_stream *s = op->stream;
-    for (unsigned i = 0; i < set->count; i++) {
+    struct spw_uses *replays = replays_before(op);
+    int r = replays ? spw_uses_order_locked(replays, s) : 0;
+    for (unsigned i = 0; i < set->count && r == 0; i++) {
         struct spw_object *o = set->list[i].object;
-        int r = 0;
         if (o->kind == SPW_KIND_BLOCK)
             r = spw_mover_order_locked(&spw_devices[o->device], spw_block_of(o), s, set->list[i].may_write);
         else if (o->attention)
             r = order_after_slab(&spw_devices[o->device], (struct spw_slab *)o, s);
-        if (r < 0)
-            return r;
     }
-    return 0;
+    return r;
 }
 
 static void say_what_does_not_fit(const struct spw_op *op, const struct spw_working_set *set, const struct spw_device *d)
@@ -418,21 +427,6 @@ static int begin_slowly(struct spw_op *op)
     return r;
 }
 
-/* What ran again beside the program did so before the stream was there: the first operation that is told of comes after it.
- * 0; -EBUSY: others have been inside the driver for too long; or a failure of the driver. */
-static int follow_replays_unlocking(const struct spw_op *op)
-{
-    struct spw_device *d = op->stream->place ? NULL : spw_device_of_stream_locked(op->stream);
-    struct timespec start = {0};
-    if (!d || spw_is_capturing(op->stream->handle) || spw_uses_done_locked(&d->replays))
-        return 0;
-    int r;
-    while ((r = spw_uses_order_locked(&d->replays, op->stream)) == -EAGAIN)
-        if (!spw_reclaim_let_others_finish_unlocking(&start))
-            return -EBUSY;
-    return r;
-}
-
 int spw_op_begin(struct spw_op *op)
 {
     op->timed = NULL;
@@ -450,14 +444,12 @@ int spw_op_begin(struct spw_op *op)
         spw_unlock();
         return failure;
     }
-    int r = spw_plan_follower_any ? follow_replays_unlocking(op) : 0;
     if (spw_versions_kept) {
         spw_clean_check_settle_unlocking();
         spw_versions_look_locked(op);
     }
-    bool quickly = r == 0 && !spw_plan_follower_has_left(op->stream) && begin_quickly(op);
-    if (r == 0 && !quickly)
-        r = begin_slowly(op);
+    bool quickly = !spw_plan_follower_has_left(op->stream) && !replays_before(op) && begin_quickly(op);
+    int r = quickly ? 0 : begin_slowly(op);
     op->stream->calm = false;
     if (quickly)
         spw_stream_begins_locked(op->stream);

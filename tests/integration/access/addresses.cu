@@ -276,7 +276,7 @@ struct Program {
                 build_of_table<<<1, 1, 0, stream>>>(table, other, entries);
             else
                 CHECK(cudaMemcpyAsync(table, other, entries * sizeof(Word), cudaMemcpyDeviceToDevice, stream));
-        } else if (is("rows")) { // of a table that was made two steps before, and is written over
+        } else if (is("rows")) { // of a table that was made four steps before, and is written over
             if (step == 0)
                 build<<<1, 1, 0, stream>>>(table, entries, few);
             if (step % 6 == 0) {
