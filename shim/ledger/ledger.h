@@ -275,6 +275,13 @@ static inline void spw_device_credit_locked(struct spw_device *d, uint64_t bytes
     d->handles.budget_bytes += bytes;
     d->foreign_bytes -= bytes;
 }
+/* The devices that may use the memory of this one, itself included: a bit for each. */
+static inline uint64_t spw_device_users_locked(const struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return d->peers | UINT64_C(1) << d->ordinal;
+}
+
 extern uint64_t spw_tick SPW_OURS;    /* operations so far; engine lock */
 extern uint64_t spw_serials SPW_OURS; /* allocations so far, large and small; engine lock */
 

@@ -153,8 +153,7 @@ static bool end_if_empty(struct spw_device *d, struct spw_pack *pack)
     return true;
 }
 
-bool spw_pack_give_locked(struct spw_device *d, struct spw_pack *pack, struct spw_pack_slot *slot, struct spw_stream *s,
-                          bool anybody)
+bool spw_pack_give_locked(struct spw_device *d, struct spw_pack *pack, struct spw_pack_slot *slot, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint32_t index = (uint32_t)(slot - pack->slots);
@@ -162,7 +161,6 @@ bool spw_pack_give_locked(struct spw_device *d, struct spw_pack *pack, struct sp
         spw_uses_add_locked(&pack->former, s, spw_stream_next_locked(s));
     else
         spw_uses_merge_locked(&pack->former, &pack->block->object.uses);
-    pack->former.overflow |= !s && (anybody || pack->block->pinned);
     pack->count--;
     d->packed_bytes -= rounded(slot->size_bytes);
     memmove(slot, slot + 1, (pack->count - index) * sizeof(*slot));

@@ -50,8 +50,7 @@ static inline CUdeviceptr spw_pack_slot_address(const struct spw_pack *pack, con
 }
 
 /* The slot becomes a gap. `s` is the stream in whose order it was freed; NULL: unknown, then all uses of the pack until now
- * count, and everything submitted until now where `anybody` may use it. True: that was the last one, and the pack is gone;
- * its block, which is a plain one again, is the caller's to free. */
-bool spw_pack_give_locked(struct spw_device *d, struct spw_pack *pack, struct spw_pack_slot *slot, struct spw_stream *s,
-                          bool anybody);
+ * count. True: that was the last one, and the pack is gone; its block, which is a plain one again, is the caller's to free.
+ */
+bool spw_pack_give_locked(struct spw_device *d, struct spw_pack *pack, struct spw_pack_slot *slot, struct spw_stream *s);
 #endif

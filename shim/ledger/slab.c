@@ -149,7 +149,7 @@ CUdeviceptr spw_slot_address(const struct spw_slot *slot)
     return slot->slab->backing->address + (uint64_t)(slot - slot->slab->slots) * slot->slab->slot_bytes;
 }
 
-void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s, bool anybody)
+void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     unsigned c = class_of(slot->slab->slot_bytes);
@@ -161,8 +161,7 @@ void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct sp
         slot->uses = (struct spw_uses){0};
         spw_uses_add_locked(&slot->uses, s, spw_stream_next_locked(s));
     } else {
-        slot->uses = slot->slab->object.uses;
-        slot->uses.overflow |= anybody || slot->slab->pinned;
+        spw_uses_merge_locked(&slot->uses, &slot->slab->object.uses);
     }
     slot->next_free = d->slabs->free_first[c];
     d->slabs->free_first[c] = slot;
@@ -227,11 +226,16 @@ uint64_t spw_slab_total_bytes_locked(const struct spw_device *d)
     return d->slabs ? d->slabs->bytes : 0;
 }
 
+bool spw_object_pinned(const struct spw_object *o)
+{
+    return o->kind == SPW_KIND_SLAB ? ((const struct spw_slab *)o)->pinned : ((const struct spw_block *)o)->pinned;
+}
+
 struct spw_uses spw_users_of_locked(const struct spw_object *o)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_uses users = o->uses;
-    users.overflow |=
-        o->kind == SPW_KIND_SLAB ? ((const struct spw_slab *)o)->pinned : ((const struct spw_block *)o)->pinned;
+    if (spw_object_pinned(o))
+        users.everybody |= spw_uses_everybody_of(spw_device_users_locked(&spw_devices[o->device]));
     return users;
 }

@@ -46,10 +46,8 @@ struct spw_slot *spw_slab_slot_at_locked(struct spw_slab *slab, CUdeviceptr a);
 CUdeviceptr spw_slot_address(const struct spw_slot *slot);
 
 /* Makes the slot free, or keeps it back as long as it is needed. `s` is the stream in whose order it was freed; NULL:
- * unknown, then its uses are those of its whole slab until now, and everything submitted until now where `anybody` may use
- * it, or somebody knows an address in the slab.
- */
-void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s, bool anybody);
+ * unknown, then its uses are those of its whole slab until now. */
+void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s);
 
 /* What was submitted to the stream last reads a slot, of which the program knows nothing: whoever uses the slab comes behind
  * it (SPW_FENCED). */
@@ -65,7 +63,10 @@ void spw_slab_for_each_locked(struct spw_device *d, void (*each)(struct spw_slot
 /* Bytes of all slabs of the device. */
 uint64_t spw_slab_total_bytes_locked(const struct spw_device *d);
 
-/* Who may be at what lies there: its uses; and where it is pinned, all that was ever submitted, since graphs use what is
- * pinned without telling. */
+/* Somebody knows an address in it, or in what it is part of, of which no operation tells. */
+bool spw_object_pinned(const struct spw_object *o);
+
+/* Who may be at what lies there: its uses; and where it is pinned, all that was submitted to its device and peers, since
+ * graphs use what is pinned without telling. */
 struct spw_uses spw_users_of_locked(const struct spw_object *o);
 #endif

@@ -19,6 +19,7 @@
 #include "owed.h"
 #include "packed.h"
 #include "reclaim.h"
+#include "seek.h"
 #include "slab.h"
 #include "status.h"
 #include "transfers.h"
@@ -34,7 +35,7 @@ static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, s
         return r;
     r = spw_alloc_get_past_uses_unlocking(&(*ret_slot)->uses, s);
     if (r < 0)
-        spw_slab_give_locked(d, *ret_slot, NULL, true);
+        spw_slab_give_locked(d, *ret_slot, NULL);
     return r;
 }
 
@@ -200,7 +201,7 @@ static __attribute__((noinline)) void free_slot(struct spw_device *d, struct spw
         spw_owed_slot_freed_locked(d, slot);
     if (spw_pointer_tables_or_outside())
         spw_pointer_tables_forget(address, address + slot->size_bytes);
-    spw_slab_give_locked(d, slot, s, spw_pinning_everything);
+    spw_slab_give_locked(d, slot, s);
 }
 
 int spw_free_locked(CUdeviceptr address, struct spw_stream *s)
@@ -227,9 +228,26 @@ int spw_free_locked(CUdeviceptr address, struct spw_stream *s)
     return 0;
 }
 
+/* The driver's own call waits for the device, and programs rely on that. Operations tell who uses what is freed, but where
+ * others may know an address of it. */
+static void await_untold_uses_unlocking(CUdeviceptr address)
+{
+    struct spw_object *o = spw_in_arena(address) ? spw_object_at_locked(address) : NULL;
+    if (!o || !(spw_pinning_everything || spw_object_pinned(o) || spw_seek_is_blind_locked() || spw_seek_pending()))
+        return;
+    struct spw_uses everybody = {.everybody = spw_uses_everybody_of(UINT64_C(1) << o->device)};
+    if (spw_uses_wait_unlocking(&everybody) == 0)
+        return;
+    o = spw_object_at_locked(address); /* whoever gets the memory next waits */
+    if (o)
+        spw_uses_merge_locked(&o->uses, &everybody);
+}
+
 int spw_free(CUdeviceptr address, struct spw_stream *s)
 {
     spw_lock();
+    if (!s)
+        await_untold_uses_unlocking(address);
     int r = spw_free_locked(address, s);
     spw_unlock();
     return r;

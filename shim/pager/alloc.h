@@ -16,7 +16,8 @@ int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream
                            struct spw_mempool_stats *pool, CUdeviceptr *ret_address);
 
 /* Frees what begins at `address`. -ENOENT: not ours; -EINVAL: ours, but no live allocation begins there. `s`: the stream in
- * whose order it is freed, or NULL when everything that uses it has been submitted to whatever stream. No lock held. */
+ * whose order it is freed, or NULL when everything that uses it has been submitted to whatever stream; that is waited for
+ * where no operation may tell of it. No lock held. */
 int spw_free(CUdeviceptr address, struct spw_stream *s);
 int spw_free_locked(CUdeviceptr address, struct spw_stream *s);
 

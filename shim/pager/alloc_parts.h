@@ -44,8 +44,6 @@ static inline void spw_alloc_end_life(struct spw_device *d, struct spw_block *b,
         spw_follower->free(d, b);
     if (s)
         spw_uses_add_locked(&b->object.uses, s, spw_stream_next_locked(s));
-    else if (b->pinned)
-        b->object.uses.overflow = true; /* by what it is used no operation tells: anything submitted until now */
     if (b->holds)
         b->doomed = true;
     else if (b->object.attention || b->host_copy || b->pinned)

@@ -48,7 +48,7 @@ static struct spw_stream *last_user(const struct spw_device *d, struct spw_uses 
     }
     const bool still = counts[1] || !is_on_course;
     struct spw_stream *s = found[still];
-    if (!d->mover || counts[still] != 1 || uses->overflow || spw_uses_hidden_locked(uses) ||
+    if (!d->mover || counts[still] != 1 || uses->everybody || spw_uses_hidden_locked(uses) ||
         s->context != d->mover->context || !spw_stream_is_reachable_locked(s) || spw_stream_in_call_locked(s))
         return NULL;
     return spw_is_capturing(s->handle) ? NULL : s;

@@ -60,7 +60,7 @@ static void look_at_slot(struct spw_device *d, struct spw_slot *slot)
     if (!slot->kept || slot->content.needed || slot->lent)
         return;
     slot->kept = false;
-    spw_slab_give_locked(d, slot, NULL, false);
+    spw_slab_give_locked(d, slot, NULL);
 }
 
 static void count_slots(struct spw_device *d, const struct spw_recorded_op *m, int32_t step)

@@ -139,12 +139,6 @@ void spw_mover_give_back_host_memory_locked(void)
 
 /* ---- maps ---- */
 
-uint64_t spw_mover_users_locked(const struct spw_device *d)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return d->peers | (uint64_t)1 << d->ordinal;
-}
-
 static unsigned access_list(const struct spw_device *d, CUmemAccessDesc *list)
 {
     unsigned n = 0;
@@ -200,7 +194,7 @@ static void fence(struct spw_device *d, struct spw_block *b, uint32_t had)
     b->fence = (struct spw_uses){0};
     for (uint32_t i = had; spw_alias_map_any(&d->handles.aliases) && i < b->memory.count; i++)
         spw_unmap_fence_locked(d, spw_memory_piece(&b->memory, i).handle, &b->fence);
-    if (!b->fence.count && !b->fence.overflow)
+    if (!b->fence.count && !b->fence.everybody)
         return;
     b->object.attention |= SPW_FENCED;
     spw_uses_merge_locked(&b->object.uses, &b->fence);

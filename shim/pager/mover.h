@@ -58,9 +58,6 @@ int spw_mover_copy_range_locked(struct spw_stream *s, CUdeviceptr address, void 
 /* Returns the block's host copy to the pool; no copy uses it. */
 void spw_mover_drop_host_copy_locked(struct spw_block *b);
 
-/* The devices that may use the memory of this one, itself included: a bit for each. */
-uint64_t spw_mover_users_locked(const struct spw_device *d);
-
 /* Devices that may use each other's memory after cuCtxEnablePeerAccess(). Applies to what is mapped now and later. */
 int spw_mover_enable_peer_locked(int user, int owner);
 

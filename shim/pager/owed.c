@@ -49,7 +49,7 @@ int spw_owed_settle_locked(struct spw_device *d, struct spw_slab *slab, struct s
             forgive(d, slot);
     }
     if (r == 0)
-        r = spw_streams_follow_locked(s, spw_mover_users_locked(d));
+        r = spw_streams_follow_locked(s, spw_device_users_locked(d));
     if (r == 0)
         slab->object.attention &= ~(uint32_t)SPW_OWED;
     return r;

@@ -16,7 +16,7 @@ int spw_packed_free_locked(struct spw_device *d, struct spw_block *b, CUdevicept
         return -EINVAL;
     spw_alloc_unbook(d, slot->pool, slot->size_bytes);
     spw_alloc_forget_addresses(address, slot->size_bytes);
-    if (spw_pack_give_locked(d, b->pack, slot, s, spw_pinning_everything))
+    if (spw_pack_give_locked(d, b->pack, slot, s))
         spw_alloc_end_life(d, b, s);
     return 0;
 }

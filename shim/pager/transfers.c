@@ -41,7 +41,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
     const bool copied = (!dropped || due == SPW_DUE_BY_COPY) && spw_object_dirty(&b->object);
     if (copied)
         r = spw_mover_copy_out_locked(d, b);
-    else if (b->object.uses.overflow)
+    else if (b->object.uses.everybody)
         r = spw_copy_streams_gather_uses_locked(d, b);
     if (r < 0)
         return r;

@@ -327,7 +327,7 @@ static int be_followed(struct spw_probe *t, const struct spw_op *op)
 {
     spw_uses_add_locked(&t->device->replays, op->stream, op->stream->begun);
     (void)spw_uses_mark_locked(&t->device->replays);
-    return spw_streams_follow_locked(op->stream, spw_mover_users_locked(t->device));
+    return spw_streams_follow_locked(op->stream, spw_device_users_locked(t->device));
 }
 
 /* ---- before and after ---- */

@@ -336,7 +336,7 @@ static int submit(struct spw_device *d, struct spw_replay_op *run, struct spw_st
 /* Copies of small allocations are under way even where the operation is not. */
 static int submit_and_be_followed(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
-    const int r = submit(d, run, s), following = spw_streams_follow_locked(s, spw_mover_users_locked(d));
+    const int r = submit(d, run, s), following = spw_streams_follow_locked(s, spw_device_users_locked(d));
     return r < 0 ? r : following;
 }
 

@@ -48,8 +48,8 @@ struct spw_stream {
 /* Who used a piece of memory last: for each stream the number of its last operation. Starts as all zeroes. */
 struct spw_uses {
     uint32_t stream[SPW_USES];
+    uint32_t everybody; /* all that was submitted until now to the streams of these devices: bit per device, 31: and above */
     uint8_t count;
-    bool overflow; /* used by more streams than fit: stands for everything ever submitted up to `everything` */
     bool gathered; /* the use of a stream of ours may stand for earlier ones of the program's streams */
     uint64_t number[SPW_USES];
 };
@@ -148,6 +148,12 @@ static inline void spw_uses_add_locked(struct spw_uses *u, struct spw_stream *s,
         spw_uses_add_slow_locked(u, s, number);
 }
 
+/* Devices, bit per ordinal, as `everybody` has them. */
+static inline uint32_t spw_uses_everybody_of(uint64_t devices)
+{
+    return (uint32_t)(devices & INT32_MAX) | (devices >> 31 ? UINT32_C(1) << 31 : 0);
+}
+
 /* Operation `number` of `s`, a stream of ours, comes after all uses, and is the only one that is remembered. */
 void spw_uses_gather_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number);
 
@@ -161,7 +167,7 @@ void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from);
 /* The cheap answer for the usual case, one stream: true means spw_uses_only_locked(). */
 static inline bool spw_uses_plainly_only(const struct spw_uses *u, const struct spw_stream *s)
 {
-    return !u->overflow && (u->count == 0 || (u->count == 1 && u->stream[0] == s->id));
+    return !u->everybody && (u->count == 0 || (u->count == 1 && u->stream[0] == s->id));
 }
 
 /* True when every use is known to be complete; asks the driver about marks where that is not known yet. */

@@ -15,7 +15,8 @@ static void forget_all(struct spw_uses *u)
 {
     u->count = 0;
     u->stream[0] = 0;
-    u->overflow = u->gathered = false;
+    u->everybody = 0;
+    u->gathered = false;
 }
 
 static void forget_done(struct spw_uses *u)
@@ -32,6 +33,12 @@ static void forget_done(struct spw_uses *u)
         u->stream[0] = 0;
 }
 
+/* One bit, or all of them where the device is not known yet. */
+static uint32_t everybody_beside(const struct spw_stream *s)
+{
+    return spw_uses_everybody_of(s->device < 0 ? UINT64_MAX : UINT64_C(1) << s->device);
+}
+
 void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -43,8 +50,8 @@ void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t
     }
     if (u->count == SPW_USES)
         forget_done(u);
-    if (u->count == SPW_USES) {
-        u->overflow = true;
+    if (u->count == SPW_USES) { /* its devices' streams and those that are noted stand for it */
+        u->everybody |= everybody_beside(s);
         return;
     }
     u->stream[u->count] = s->id;
@@ -54,7 +61,7 @@ void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t
 void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    into->overflow |= from->overflow;
+    into->everybody |= from->everybody;
     into->gathered |= from->gathered;
     for (unsigned i = 0; i < from->count; i++) {
         unsigned k = 0;
@@ -70,12 +77,9 @@ void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from)
 static int for_each_use(struct spw_uses *u, int (*each)(struct spw_stream *s, uint64_t number, void *arg), void *arg)
 {
     int r = 0;
-    if (u->overflow) {
-        for (uint32_t i = 1; i < spw_stream_table_used && r == 0; i++)
-            if (spw_stream_table[i]->done < spw_stream_table[i]->begun)
-                r = each(spw_stream_table[i], spw_stream_table[i]->begun, arg);
-        return r;
-    }
+    for (uint32_t i = 1; u->everybody && i < spw_stream_table_used && r == 0; i++)
+        if (spw_stream_table[i]->done < spw_stream_table[i]->begun && u->everybody & everybody_beside(spw_stream_table[i]))
+            r = each(spw_stream_table[i], spw_stream_table[i]->begun, arg);
     for (unsigned i = 0; i < u->count && r == 0; i++)
         if (spw_stream_table[u->stream[i]]->done < u->number[i])
             r = each(spw_stream_table[u->stream[i]], u->number[i], arg);
@@ -416,12 +420,13 @@ static int wait_for_unlocking(struct spw_stream *s, uint64_t number)
     return 0;
 }
 
-/* Waits for all that has been submitted to any stream; what others submit meanwhile is not waited for. */
-static int wait_for_everything_unlocking(void)
+/* Waits for all that has been submitted to these; what others submit meanwhile is not waited for. */
+static int wait_for_everybody_unlocking(uint32_t everybody)
 {
     int r = 0;
     for (uint32_t i = 1; i < spw_stream_table_used && r == 0; i++)
-        r = wait_for_unlocking(spw_stream_table[i], spw_stream_table[i]->begun);
+        if (everybody & everybody_beside(spw_stream_table[i]))
+            r = wait_for_unlocking(spw_stream_table[i], spw_stream_table[i]->begun);
     return r;
 }
 
@@ -429,12 +434,11 @@ int spw_uses_wait_unlocking(struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct pending p;
-    int r = 0;
-    if (u->overflow) {
-        forget_all(u); /* what is noted from here on is waited for below */
-        r = wait_for_everything_unlocking();
-        u->overflow |= r < 0;
-    }
+    const uint32_t everybody = u->everybody;
+    u->everybody = 0; /* what is noted from here on is waited for below */
+    int r = everybody ? wait_for_everybody_unlocking(everybody) : 0;
+    if (r < 0)
+        u->everybody |= everybody;
     while (r == 0 && for_each_use(u, first_pending, &p))
         r = wait_for_unlocking(p.stream, p.number);
     if (r == 0)

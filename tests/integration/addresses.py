@@ -9,7 +9,7 @@ from harness import finish, no_misuse, require, run, same_results, sentence, wit
 PROGRAM, MASKS = sys.argv[1:3]
 LOW = {"SIMGPU_WINDOW": "10100000000"}  # eight truth values are an address there
 WAYS = ("upload-128k", "upload-2m", "upload-5m", "pinned", "pinned-at-once", "early", "kernel", "kernel-2m", "anew", "chained", "copied", "swapped",
-        "reallocated", "list", "set", "value", "variable", "rebuilt", "passing", "overwritten", "rows")
+        "reallocated", "list", "set", "value", "variable", "rebuilt", "passing", "overwritten", "rows", "freed")
 # What the tables and one operation need at once is more than 40 % of the peak where the table is large.
 SHARES = {"upload-5m": (80, 70), "rows": (80, 70), "upload-2m": (80, 60, 50), "kernel-2m": (80, 60, 50), "set": (60,), "value": (60,), "variable": (60, 50)}
 PLANS = {80: ("on",), 70: ("wait", "off"), 60: ("wait",), 50: ("off",), 40: ("wait", "on")}
@@ -28,6 +28,12 @@ def kept_in(way):
                 same_results(plain, finished)
                 no_misuse(finished)
                 within(budget, finished)
+
+
+@sentence("a tensor that is freed while a kernel follows its address: the same bits where everything fits")
+def _():
+    plain = run([PROGRAM, "freed"])
+    same_results(plain, run([PROGRAM, "freed"], budget="64MiB"))
 
 
 @sentence("addresses that are found while room is made for the kernel that follows them: the same bits")

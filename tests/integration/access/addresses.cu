@@ -154,7 +154,7 @@ struct Program {
     Word **pinned = nullptr;
     Few few = {};
     int first = 0, step = 0;
-    cudaStream_t stream;
+    cudaStream_t stream, beside;
 
     bool is(const char *name) const
     {
@@ -170,6 +170,7 @@ struct Program {
     explicit Program(const char *name) : way(name)
     {
         CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+        CHECK(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
         CHECK(cudaMalloc((void **)&sum, sizeof *sum));
         if (is("upload-128k") || is("list"))
             entries = (size_t(128) << 10) / sizeof(Word);
@@ -198,7 +199,7 @@ struct Program {
         }
         CHECK(cudaMalloc((void **)&other,
                          is("swapped") || is("chained") || is("copied") || is("rows") || is("overwritten") ? bytes : 64));
-        CHECK(cudaMallocHost((void **)&pinned, entries * sizeof(Word)));
+        CHECK(cudaMallocHost((void **)&pinned, is("freed") ? BYTES : entries * sizeof(Word)));
         choose(0);
     }
 
@@ -308,6 +309,8 @@ struct Program {
                 renew(i * 5);
             choose(0);
             build<<<1, 1, 0, stream>>>(table, entries, few);
+        } else if (is("freed")) {
+            free_under_way();
         } else if (is("list")) {
             if (step == 0) {
                 for (int i = 0; i < FEW - 1; i++)
@@ -317,6 +320,31 @@ struct Program {
                 relink<<<1, 1, 0, stream>>>((Word *)table);
             }
         }
+    }
+
+    // A tensor that only the table leads to is freed while a kernel follows the table, and the memory is used again beside
+    // that. cudaFree waits for the device.
+    void free_under_way()
+    {
+        const Word zero = 0;
+        Word *brief, *fresh;
+        choose(step * 5);
+        CHECK(cudaMalloc((void **)&brief, BYTES));
+        fill<<<1, 1, 0, stream>>>(brief, step);
+        few.tensor[0] = brief;
+        build<<<1, 1, 0, stream>>>(table, entries, few);
+        CHECK(cudaStreamSynchronize(stream));
+        for (int i = 0; i < 10; i++)
+            CHECK(cudaMemcpyAsync(pinned, few.tensor[1], BYTES, cudaMemcpyDeviceToHost, stream));
+        by_table<<<1, 1, 0, stream>>>(table, entries, step + 1, sum);
+        CHECK(cudaFree(brief));
+        CHECK(cudaMalloc((void **)&fresh, BYTES));
+        CHECK(cudaMemcpyAsync(fresh, &zero, sizeof zero, cudaMemcpyHostToDevice, beside));
+        CHECK(cudaStreamSynchronize(beside));
+        CHECK(cudaFree(fresh));
+        say();
+        choose(step * 5);
+        build<<<1, 1, 0, stream>>>(table, entries, few);
     }
 
     // Built, followed and given back, or written over, before anybody has read it.

@@ -220,7 +220,7 @@ static void gaps_that_are_taken_at_once_are_each_filled_after_their_former_owner
     assert_int_equal(spw_free(a, stream_of(s)), 0);
     assert_int_equal(spw_free(c, stream_of(other)), 0);
     spw_lock();
-    spw_block_of(spw_object_at_locked(rest))->pack->former.overflow = true; /* as if of many streams */
+    spw_block_of(spw_object_at_locked(rest))->pack->former.everybody = 1; /* as if of many streams */
     spw_unlock();
     fake_meanwhile(take_the_other_gap);
     CUdeviceptr b = allocate(BYTES);

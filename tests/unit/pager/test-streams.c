@@ -132,6 +132,37 @@ static void a_mark_outlives_its_stream_while_somebody_waits(void **state)
     spw_unlock();
 }
 
+/* One more stream than are noted: all of their device's stand for it, and none of another device's, where work may wait for
+ * what the program does next. */
+static void what_many_streams_use_is_not_waited_for_on_other_devices(void **state)
+{
+    begin();
+    const CUstream elsewhere = fake_stream(), idle = fake_stream();
+    CUdeviceptr a;
+    assert_int_equal(spw_allocate(device, 64 << 10, NULL, context, spw_mempool_stats_of_locked(NULL), &a), 0);
+    spw_lock();
+    struct spw_uses uses = {0};
+    for (int i = 0; i <= SPW_USES; i++) {
+        const CUstream handle = fake_stream();
+        struct spw_stream *user = spw_stream_of_locked(handle);
+        user->device = 0;
+        spw_uses_add_locked(&uses, user, spw_stream_next_locked(user));
+        fake_fill(handle, a, 4096, (unsigned char)i);
+    }
+    struct spw_stream *other = spw_stream_of_locked(elsewhere), *next = spw_stream_of_locked(idle);
+    other->device = 1;
+    (void)spw_stream_next_locked(other);
+    fake_fill(elsewhere, a + 4096, 4096, 9);
+    assert_int_equal(spw_uses_order_locked(&uses, next), 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(idle), CUDA_SUCCESS);
+    fake_expect(idle, a, 4096, SPW_USES);
+    assert_int_equal(fake_left(elsewhere), 1);
+    assert_int_equal(spw_uses_wait_unlocking(&uses), 0);
+    assert_true(spw_uses_done_locked(&uses));
+    assert_int_equal(fake_left(elsewhere), 1);
+    spw_unlock();
+}
+
 static int rounds;
 
 static void submit_more(void)
@@ -148,7 +179,7 @@ static void waiting_for_everything_does_not_wait_for_what_comes_later(void **sta
 {
     begin();
     s = fake_stream();
-    struct spw_uses uses = {.overflow = true};
+    struct spw_uses uses = {.everybody = UINT32_MAX};
     spw_lock();
     record = spw_stream_of_locked(s);
     (void)spw_stream_next_locked(record);
@@ -501,6 +532,7 @@ int main(void)
         cmocka_unit_test(threads_that_ended_leave_no_records_behind),
         cmocka_unit_test(an_operation_on_one_stream_too_many_is_refused),
         cmocka_unit_test(a_mark_outlives_its_stream_while_somebody_waits),
+        cmocka_unit_test(what_many_streams_use_is_not_waited_for_on_other_devices),
         cmocka_unit_test(waiting_for_everything_does_not_wait_for_what_comes_later),
         cmocka_unit_test(an_old_operation_can_be_waited_for_without_the_newest),
         cmocka_unit_test(nothing_of_ours_gets_into_a_capture),
