@@ -126,28 +126,9 @@ struct spw_device *spw_device_billed_as(int ordinal)
     return ordinal >= 0 && ordinal < SPW_MAX_DEVICES && spw_devices[ordinal].total_bytes ? &spw_devices[ordinal] : NULL;
 }
 
-static int ordinal_of_context(CUcontext context)
-{
-    struct note *n = find(contexts, (uint64_t)(uintptr_t)context);
-    struct spw_context_guard guard;
-    CUdevice device = -1;
-    if (n)
-        return n->device;
-    if (spw_context_enter(&guard, context) < 0)
-        return -1;
-    if (spw_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
-        device = -1;
-    spw_context_leave(&guard);
-    if (device >= 0)
-        (void)add(&contexts, (uint64_t)(uintptr_t)context, device);
-    return device;
-}
-
 struct spw_device *spw_device_find_of_stream_locked(struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (s->device < 0)
-        s->device = ordinal_of_context(s->context);
     if (s->device < 0 || s->device >= SPW_MAX_DEVICES)
         return NULL;
     return spw_devices[s->device].ready ? &spw_devices[s->device] : ready(s->device);

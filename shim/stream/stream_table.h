@@ -21,6 +21,10 @@ void spw_marks_retire_locked(struct spw_stream *s);
  * -EAGAIN while an operation of the stream is in another thread's call; -EXDEV when only its own thread could record. */
 int spw_mark_for_locked(struct spw_stream *s, uint64_t number, CUevent *ret_event, uint64_t *ret_number);
 
+/* Waits for what threads that have ended left behind on their default streams, with their contexts, unless something
+ * captures. */
+void spw_streams_await_ended_threads_locked(void);
+
 /* The stream has no marks any more, and its events go back to the driver, or are only forgotten. */
 void spw_marks_drop_locked(struct spw_stream *s, bool destroy);
 #endif

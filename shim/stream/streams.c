@@ -89,9 +89,28 @@ int spw_stream_find_failure_locked(void)
     return find_failure;
 }
 
+/* -1: the driver does not tell. */
+static int device_of(CUcontext context)
+{
+    struct spw_context_guard guard;
+    CUdevice device = -1;
+    for (uint32_t i = 1; i < spw_stream_table_used; i++)
+        if (spw_stream_table[i]->context == context && spw_stream_table[i]->device >= 0)
+            return spw_stream_table[i]->device;
+    if (spw_context_enter(&guard, context) < 0)
+        return -1;
+    if (SPW_ASK_QUIETLY(cuCtxGetDevice, &device) != CUDA_SUCCESS)
+        device = -1;
+    spw_context_leave(&guard);
+    return device;
+}
+
 static struct spw_stream *new_record(CUstream handle, CUcontext context, uint64_t owner)
 {
+    if (spw_stream_table_used == SPW_MAX_STREAMS)
+        spw_streams_await_ended_threads_locked();
     struct spw_stream *s = reusable_record();
+    const int device = device_of(context);
     if (!s) {
         s = spw_stream_table_used < SPW_MAX_STREAMS ? calloc(1, sizeof(*s)) : NULL;
         if (!s) {
@@ -103,7 +122,7 @@ static struct spw_stream *new_record(CUstream handle, CUcontext context, uint64_
     }
     s->handle = handle;
     s->context = context;
-    s->device = -1;
+    s->device = device;
     s->place = NULL;
     s->calm = false;
     s->owner = owner;

@@ -22,7 +22,7 @@ struct spw_place;
 struct spw_stream {
     CUstream handle;
     CUcontext context;
-    int device;              /* the ordinal, -1 until somebody asked (devices.h) */
+    int device;              /* the ordinal; -1: the driver does not tell */
     uint64_t owner;          /* distinguishes handles that mean another stream elsewhere: context or thread; else 0 */
     uint32_t id;             /* index in the table of streams; 0 is never used */
     bool ours;               /* adopted */

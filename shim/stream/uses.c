@@ -201,6 +201,21 @@ static int synchronize(CUcontext context)
     return r;
 }
 
+void spw_streams_await_ended_threads_locked(void)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    CUcontext waited_for = NULL;
+    for (uint32_t i = 1; i < spw_stream_table_used && !spw_anything_captures(); i++) {
+        struct spw_stream *s = spw_stream_table[i];
+        if (!s->per_thread || !s->gone || s->done == s->begun)
+            continue;
+        if (s->context != waited_for && synchronize(s->context) < 0)
+            continue;
+        waited_for = s->context;
+        s->done = s->begun;
+    }
+}
+
 /* The host waits for the stream. One that cannot be waited for by itself is waited for with all of its context, which would
  * end each capture there. */
 static int await(struct spw_stream *s)

@@ -80,6 +80,14 @@ static void threads_that_ended_leave_no_records_behind(void **state)
     assert_true(spw_streams_count_locked() < 10);
 }
 
+/* Also where nobody has waited for its work. */
+static void threads_that_ended_are_waited_for_where_there_is_no_record_left(void **state)
+{
+    begin();
+    for (int i = 0; i < 5000; i++)
+        (void)stream_of_new_thread(); /* which has a record */
+}
+
 /* With no record left for its stream an operation is refused: it might run on missing memory. */
 static void an_operation_on_one_stream_too_many_is_refused(void **state)
 {
@@ -530,6 +538,7 @@ int main(void)
         cmocka_unit_test(no_context_is_waited_for_while_something_captures),
         cmocka_unit_test(default_streams_of_threads_are_told_apart),
         cmocka_unit_test(threads_that_ended_leave_no_records_behind),
+        cmocka_unit_test(threads_that_ended_are_waited_for_where_there_is_no_record_left),
         cmocka_unit_test(an_operation_on_one_stream_too_many_is_refused),
         cmocka_unit_test(a_mark_outlives_its_stream_while_somebody_waits),
         cmocka_unit_test(what_many_streams_use_is_not_waited_for_on_other_devices),
