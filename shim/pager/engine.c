@@ -300,7 +300,7 @@ static int by_age(const void *a, const void *b)
 /* Where it took a closer look to find out what an operation touches, that is told; else its hits say it. */
 static void tell_of_set(struct spw_op *op, const struct spw_working_set *set)
 {
-    struct spw_object **list = op->everything || spw_op_follows_tables(op) ? malloc((set->count + 1) * sizeof(*list)) : NULL;
+    struct spw_object **list = set->is_closer ? malloc((set->count + 1) * sizeof(*list)) : NULL;
     unsigned count = 0;
     for (unsigned i = 0; list && i < set->count; i++)
         if (set->list[i].is_known)

@@ -19,6 +19,7 @@ struct spw_working_set {
     struct spw_touched_object *list; /* each object once */
     unsigned count, held;            /* blocks among the first `held` are held */
     uint64_t devices;                /* bit per device */
+    bool is_closer;                  /* more than the operation's hits: what tables led to, or all that there is */
 };
 
 /* Addresses that lie in device memory are looked for behind the operation's hits. */

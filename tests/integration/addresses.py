@@ -47,6 +47,19 @@ def _():
     require(finished.summary["addresses"]["sweeps"] == 1, finished.summary["addresses"])
 
 
+@sentence("a kernel that follows addresses keeps no other operation from being run again, and what it changes is rescued before")
+def _():
+    plain = run([PROGRAM, "dropped", "40"])
+    for share in (80, 60, 50):
+        budget = plain.peak * share // 100
+        finished = run([PROGRAM, "dropped", "40"], budget=budget, options=["--plan", "wait", "--recompute", "on"])
+        same_results(plain, finished)
+        no_misuse(finished)
+        within(budget, finished)
+        replayed = finished.summary["replayed"]
+        require(replayed["by_plan_count"] > 100 and replayed["rescued_count"] > 10, replayed)
+
+
 @sentence("a program that keeps no addresses is looked at for a while, and then no more")
 def _():
     plain = run(["gpt", "--size", "small", "--steps", "1"])
