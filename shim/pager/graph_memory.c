@@ -11,18 +11,20 @@
 #include "log.h"
 #include "tables.h"
 
-/* A graph, or an executable one, with nodes that the driver reserves memory for when it is launched. */
-struct owner {
-    const void *key;
-    struct spw_device *device;
+/* What the nodes of a graph, or of an executable one, allocate on one device. */
+struct share {
+    struct {
+        const void *graph;
+        struct spw_device *device;
+    } key;
     uint64_t bytes;
-    bool waiting; /* its bytes are promised, and not reserved yet */
+    uint64_t promised_bytes; /* of these, not reserved yet */
     bool lost;
     UT_hash_handle hh;
 };
 
 /* Guarded by the engine lock. */
-static struct owner *owners;
+static struct share *shares;
 
 static const char what_grew[] = "memory that graphs allocate";
 
@@ -65,27 +67,27 @@ static void settle(struct spw_device *d)
     spw_unlock();
 }
 
-static struct owner *find(const void *key)
+static struct share *find(const void *graph, struct spw_device *d)
 {
-    struct owner *o;
-    HASH_FIND_PTR(owners, &key, o);
-    return o;
+    struct share *s = NULL;
+    const __typeof__(s->key) key = {graph, d};
+    HASH_FIND(hh, shares, &key, sizeof(key), s);
+    return s;
 }
 
 /* NULL: no memory to remember it by; what it was promised stays on the bill. */
-static struct owner *find_or_add(const void *key, struct spw_device *d)
+static struct share *find_or_add(const void *graph, struct spw_device *d)
 {
-    struct owner *o = find(key);
-    if (!o && key)
-        SPW_TABLE_NEW(owners, key, o, .key = key, .device = d);
-    return o;
+    struct share *s = find(graph, d);
+    if (!s && graph)
+        SPW_TABLE_NEW(shares, key, s, .key = {graph, d});
+    return s;
 }
 
-static void stop_waiting_locked(struct owner *o)
+static void stop_waiting_locked(struct share *s)
 {
-    if (o->waiting)
-        o->device->graphs.promised_bytes -= o->bytes;
-    o->waiting = false;
+    s->key.device->graphs.promised_bytes -= s->promised_bytes;
+    s->promised_bytes = 0;
 }
 
 /* ---- nodes ---- */
@@ -127,11 +129,11 @@ void spw_graph_memory_answered(const struct spw_graph_promise *p, CUgraph graph,
     struct spw_graph_account *a = &p->device->graphs;
     a->asking_bytes -= p->bytes;
     if (made && !is_reserved(p)) {
-        struct owner *o = find_or_add(graph, p->device);
+        struct share *s = find_or_add(graph, p->device);
         a->promised_bytes += p->bytes;
-        if (o) {
-            o->bytes += p->bytes;
-            o->waiting = true;
+        if (s) {
+            s->bytes += p->bytes;
+            s->promised_bytes += p->bytes;
         }
     }
     spw_unlock();
@@ -149,43 +151,46 @@ CUgraph spw_graph_memory_captured_into(CUstream stream)
 
 /* ---- executable graphs ---- */
 
-int spw_graph_memory_before_instance(CUgraph graph)
+/* What was instantiated before may be launched anew after its memory was given back. */
+static int promise_again(CUgraph graph, struct spw_device *d)
 {
-    struct spw_device *d = NULL;
-    uint64_t bytes = 0;
     spw_lock();
-    const struct owner *o = find(graph);
-    if (o && !o->waiting) { /* it was instantiated before, and may be launched anew after its memory was given back */
-        d = o->device;
-        bytes = o->bytes;
-    }
+    const struct share *s = find(graph, d);
+    const uint64_t bytes = s ? s->bytes - s->promised_bytes : 0;
     spw_unlock();
-    if (!d)
-        return 0;
-    const int r = spw_unmanaged_take(d, bytes, what_grew);
-    if (r < 0)
+    const int r = bytes ? spw_unmanaged_take(d, bytes, what_grew) : 0;
+    if (r < 0 || !bytes)
         return r;
     spw_lock();
-    struct owner *again = find(graph);
+    struct share *again = find(graph, d);
     d->graphs.billed_bytes += bytes;
-    if (again && !again->waiting) {
+    if (again && again->promised_bytes + bytes <= again->bytes) {
         d->graphs.promised_bytes += bytes;
-        again->waiting = true;
+        again->promised_bytes += bytes;
     }
     spw_unlock();
     return 0;
 }
 
+int spw_graph_memory_before_instance(CUgraph graph)
+{
+    int r = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++)
+        r = promise_again(graph, &spw_devices[i]);
+    return r;
+}
+
 void spw_graph_memory_instance(CUgraph graph, CUgraphExec exec)
 {
     spw_lock();
-    struct owner *from = find(graph), *to = from && exec ? find_or_add(exec, from->device) : NULL;
-    if (to && from->waiting) {
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        struct share *from = find(graph, &spw_devices[i]);
+        struct share *to = from && from->promised_bytes ? find_or_add(exec, &spw_devices[i]) : NULL;
+        if (!to)
+            continue;
         stop_waiting_locked(to); /* a handle that comes again */
-        to->device = from->device;
-        to->bytes = from->bytes;
-        to->waiting = true;
-        from->waiting = false;
+        to->promised_bytes = from->promised_bytes;
+        from->promised_bytes = 0;
     }
     spw_unlock();
 }
@@ -193,11 +198,13 @@ void spw_graph_memory_instance(CUgraph graph, CUgraphExec exec)
 void spw_graph_memory_launched(CUgraphExec exec)
 {
     spw_lock();
-    struct owner *o = find(exec);
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        spw_devices[i].graphs.launches++;
-    if (o)
-        stop_waiting_locked(o);
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        struct spw_device *d = &spw_devices[i];
+        struct share *s = d->graphs.promised_bytes ? find(exec, d) : NULL;
+        d->graphs.launches++;
+        if (s)
+            stop_waiting_locked(s);
+    }
     spw_unlock();
     spw_graph_memory_settle();
 }
@@ -205,10 +212,12 @@ void spw_graph_memory_launched(CUgraphExec exec)
 void spw_graph_memory_forget(const void *graph)
 {
     spw_lock();
-    struct owner *o = find(graph);
-    if (o) {
-        stop_waiting_locked(o);
-        SPW_TABLE_REMOVE(owners, o);
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        struct share *s = find(graph, &spw_devices[i]);
+        if (!s)
+            continue;
+        stop_waiting_locked(s);
+        SPW_TABLE_REMOVE(shares, s);
     }
     spw_unlock();
 }
@@ -222,7 +231,7 @@ void spw_graph_memory_settle(void)
 
 void spw_graph_memory_reset(void)
 {
-    SPW_TABLE_FREE(owners);
+    SPW_TABLE_FREE(shares);
 }
 
 int spw_graph_memory_promise_node(struct spw_graph_promise *p, const CUDA_MEM_ALLOC_NODE_PARAMS *params)
