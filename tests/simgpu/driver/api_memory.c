@@ -8,11 +8,11 @@
 
 static CUresult allocate(struct context *context, enum block_kind kind, size_t bytes, struct block **ret_block)
 {
-    CUresult r = memory_allocate(context, kind, bytes, ret_block);
-    if (r == CUDA_ERROR_OUT_OF_MEMORY && kind != BLOCK_HOST && bytes <= settings.memory_bytes) {
+    CUresult r = memory_allocate(context, context->device, kind, bytes, ret_block);
+    if (r == CUDA_ERROR_OUT_OF_MEMORY && bytes <= settings.memory_bytes) {
         sim_wait_context(context); /* pools may hold what is missing */
         pool_release_unused(context->device);
-        r = memory_allocate(context, kind, bytes, ret_block);
+        r = memory_allocate(context, context->device, kind, bytes, ret_block);
     }
     if (r == CUDA_SUCCESS) {
         stats.allocations++;
@@ -140,7 +140,7 @@ SIMGPU_EXPORT CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int
         r = CUDA_ERROR_INVALID_VALUE;
     if (r == CUDA_SUCCESS) {
         sim_spend(settings.profile.alloc_ns + sim_bytes_ns((double)bytes, settings.profile.pin_gbps));
-        r = memory_allocate(call.context, BLOCK_HOST, bytes, &b);
+        r = memory_allocate(call.context, NULL, BLOCK_HOST, bytes, &b);
     }
     if (r == CUDA_SUCCESS) {
         b->flags = flags;

@@ -15,10 +15,10 @@ static CUresult allocate_async(struct context *context, struct pool *pool, CUstr
     if (r != CUDA_SUCCESS)
         return r;
     sim_spend(settings.profile.pool_ns);
-    if (s->capture)
-        return capture_alloc(s, bytes, address);
     if (!pool)
         pool = s->context->device->current_pool;
+    if (s->capture)
+        return pool->device ? capture_alloc(s, pool->device, bytes, address) : CUDA_ERROR_NOT_SUPPORTED;
     r = pool_allocate(pool, s, bytes, &b);
     if (r != CUDA_SUCCESS)
         return r;
@@ -85,6 +85,12 @@ SIMGPU_EXPORT CUresult cuMemFreeAsync(CUdeviceptr address, CUstream stream)
     return driver_leave(&call, r);
 }
 
+static bool is_host(CUmemLocationType type)
+{
+    return type == CU_MEM_LOCATION_TYPE_HOST || type == CU_MEM_LOCATION_TYPE_HOST_NUMA ||
+           type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT;
+}
+
 SIMGPU_EXPORT CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
     struct call call;
@@ -92,12 +98,13 @@ SIMGPU_EXPORT CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps 
     CUresult r = driver_enter(&call, "cuMemPoolCreate", NEEDS_INIT);
     if (r == CUDA_SUCCESS && (!pool || !props || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED))
         r = CUDA_ERROR_INVALID_VALUE;
-    if (r == CUDA_SUCCESS && props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
+    const bool on_host = r == CUDA_SUCCESS && is_host(props->location.type);
+    if (r == CUDA_SUCCESS && !on_host && props->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
         r = CUDA_ERROR_NOT_SUPPORTED;
-    if (r == CUDA_SUCCESS && !device_find(props->location.id))
+    if (r == CUDA_SUCCESS && !on_host && !device_find(props->location.id))
         r = CUDA_ERROR_INVALID_DEVICE;
     if (r == CUDA_SUCCESS)
-        r = pool_create(device_find(props->location.id), props, false, &p);
+        r = pool_create(on_host ? NULL : device_find(props->location.id), props, false, &p);
     if (r == CUDA_SUCCESS)
         *pool = (CUmemoryPool)p;
     return driver_leave(&call, r);

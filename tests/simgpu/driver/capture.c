@@ -209,11 +209,11 @@ CUresult capture_add(struct stream *s, struct op *op)
     return r;
 }
 
-CUresult capture_alloc(struct stream *s, size_t bytes, CUdeviceptr *ret_address)
+CUresult capture_alloc(struct stream *s, struct device *device, size_t bytes, CUdeviceptr *ret_address)
 {
     struct block *b;
     struct graph_node *n;
-    CUresult r = graph_memory_create(s->context, bytes, &b);
+    CUresult r = graph_memory_create(s->context, device, bytes, &b);
     if (r != CUDA_SUCCESS)
         return r;
     r = capture_node(s, CU_GRAPH_NODE_TYPE_MEM_ALLOC, NULL, &n);

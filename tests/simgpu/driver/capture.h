@@ -27,7 +27,7 @@ CUresult capture_add(struct stream *stream, struct op *op);
 CUresult capture_node(struct stream *stream, CUgraphNodeType type, struct op *op, struct graph_node **ret_node);
 /* An event record or wait node. */
 CUresult capture_event_node(struct stream *stream, CUgraphNodeType type, struct event *event);
-CUresult capture_alloc(struct stream *stream, size_t bytes, CUdeviceptr *ret_address);
+CUresult capture_alloc(struct stream *stream, struct device *device, size_t bytes, CUdeviceptr *ret_address);
 CUresult capture_free(struct stream *stream, CUdeviceptr address);
 /* What the stream's next node depends on, from now on. CUDA_ERROR_INVALID_VALUE: not nodes of the graph. */
 CUresult capture_set_frontier(struct stream *stream, const CUgraphNode *nodes, size_t count, bool add);

@@ -14,10 +14,10 @@ static struct {
     uint64_t now, high;
 } used[MOST_DEVICES], reserved[MOST_DEVICES]; /* bytes */
 
-CUresult graph_memory_create(struct context *context, size_t bytes, struct block **ret_block)
+CUresult graph_memory_create(struct context *context, struct device *device, size_t bytes, struct block **ret_block)
 {
     struct graph_memory *m = calloc(1, sizeof *m);
-    CUresult r = m ? memory_allocate(context, BLOCK_POOL, bytes, ret_block) : CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = m ? memory_allocate(context, device, BLOCK_POOL, bytes, ret_block) : CUDA_ERROR_OUT_OF_MEMORY;
     if (r != CUDA_SUCCESS) {
         free(m);
         return r;

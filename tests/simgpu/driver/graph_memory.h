@@ -14,7 +14,7 @@ struct graph_memory {
 };
 
 /* For an allocation node that is to be made; graph_memory_drop() it where that fails. */
-CUresult graph_memory_create(struct context *context, size_t bytes, struct block **ret_block);
+CUresult graph_memory_create(struct context *context, struct device *device, size_t bytes, struct block **ret_block);
 /* The memory of that address, if a new node of the graph may free it; else CUDA_ERROR_INVALID_VALUE. */
 CUresult graph_memory_to_free(const struct graph *graph, CUdeviceptr address, struct block **ret_block);
 /* It is the memory of that allocation or free node now. */

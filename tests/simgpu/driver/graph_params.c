@@ -120,7 +120,7 @@ static CUresult take_memory(struct context *context, struct node_params *p, stru
     if (p->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
         r = check_allocation(context, p);
         if (r == CUDA_SUCCESS)
-            r = graph_memory_create(context, p->bytes, &b);
+            r = graph_memory_create(context, context->device, p->bytes, &b);
     } else {
         r = graph_memory_to_free(n->graph, p->address, &b);
     }

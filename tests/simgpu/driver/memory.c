@@ -172,7 +172,8 @@ static int back_device(struct block *b)
     return 0;
 }
 
-CUresult memory_allocate(struct context *context, enum block_kind kind, size_t bytes, struct block **ret_block)
+CUresult memory_allocate(struct context *context, struct device *device, enum block_kind kind, size_t bytes,
+                         struct block **ret_block)
 {
     struct block *b = bytes > 0 && bytes < UINT64_C(1) << 44 ? calloc(1, sizeof *b) : NULL;
     uint64_t address;
@@ -182,11 +183,11 @@ CUresult memory_allocate(struct context *context, enum block_kind kind, size_t b
         return CUDA_ERROR_OUT_OF_MEMORY;
     b->kind = kind;
     b->context = context;
-    b->device = kind == BLOCK_HOST ? NULL : context->device;
+    b->device = device;
     b->backed_bytes = pages(bytes);
     b->counted_bytes = (bytes + 511) & ~(uint64_t)511;
     b->readable = b->writable = ~UINT32_C(0);
-    b->host_access = kind == BLOCK_HOST || kind == BLOCK_MANAGED;
+    b->host_access = !device || kind == BLOCK_MANAGED;
     if (address_take(b->backed_bytes + PAGE, PAGE, &address) < 0) { /* and a page that nobody may touch */
         free(b);
         return CUDA_ERROR_OUT_OF_MEMORY;

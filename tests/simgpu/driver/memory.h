@@ -57,7 +57,8 @@ bool memory_reachable(const struct device *device, uint64_t address, uint64_t by
 uint64_t memory_key(uint64_t address, uint64_t bytes, uint64_t *ret_bytes);
 
 /* A block with memory of its own in `device` (host memory when NULL). Fresh device memory is filled with 0xCB. */
-CUresult memory_allocate(struct context *context, enum block_kind kind, size_t bytes, struct block **ret_block);
+CUresult memory_allocate(struct context *context, struct device *device, enum block_kind kind, size_t bytes,
+                         struct block **ret_block);
 void memory_free(struct block *block);
 /* What a context that is destroyed takes with it: its allocations of device, managed and host memory, and its registrations.
  */

@@ -21,7 +21,7 @@ CUresult pool_create(struct device *device, const CUmemPoolProps *props, bool bu
     p->props = *props;
     p->built_in = built_in;
     p->follow_events = p->opportunistic = p->internal_dependencies = 1;
-    p->access = UINT32_C(1) << device->ordinal;
+    p->access = device ? UINT32_C(1) << device->ordinal : 0;
     p->next = pools;
     pools = p;
     *ret_pool = p;
@@ -52,7 +52,7 @@ void pool_destroy(struct pool *p)
 {
     handle_remove(p);
     p->destroyed = true;
-    if (p->device->current_pool == p)
+    if (p->device && p->device->current_pool == p)
         p->device->current_pool = p->device->default_pool;
     pool_trim(p, 0);
     pool_forget_if_unused(p);
@@ -143,7 +143,7 @@ static CUresult grow(struct pool *p, struct stream *stream, size_t bytes, struct
 {
     CUresult r = CUDA_ERROR_OUT_OF_MEMORY;
     if (p->props.maxSize == 0 || p->reserved + bytes <= p->props.maxSize)
-        r = memory_allocate(stream->context, BLOCK_POOL, bytes, ret_block);
+        r = memory_allocate(stream->context, p->device, BLOCK_POOL, bytes, ret_block);
     if (r == CUDA_SUCCESS) {
         p->reserved += (*ret_block)->counted_bytes;
         if (p->reserved_high < p->reserved)
@@ -168,7 +168,6 @@ CUresult pool_allocate(struct pool *p, struct stream *stream, size_t bytes, stru
     if (r != CUDA_SUCCESS)
         return r;
     b->pool = p;
-    b->device = p->device;
     p->live++;
     p->used += b->counted_bytes;
     if (p->used_high < p->used)

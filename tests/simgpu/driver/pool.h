@@ -4,7 +4,7 @@
 #include "memory.h"
 
 struct pool {
-    struct device *device;
+    struct device *device; /* NULL: its memory is the host's */
     struct pool *next;
     CUmemPoolProps props;
     bool built_in; /* the default pool of a device, which can't be destroyed */

@@ -221,6 +221,53 @@ CHILD_TEST(a_freed_block_is_handed_out_again_in_stream_order)
     assert_int_equal(reserved, 0);
 }
 
+static size_t left_on(int ordinal)
+{
+    size_t left, total;
+    CUcontext there, before;
+    OK(cuCtxGetCurrent(&before));
+    OK(cuDevicePrimaryCtxRetain(&there, ordinal));
+    OK(cuCtxSetCurrent(there));
+    OK(cuMemGetInfo(&left, &total));
+    OK(cuCtxSetCurrent(before));
+    OK(cuDevicePrimaryCtxRelease(ordinal));
+    return left;
+}
+
+CHILD_TEST(what_comes_from_a_pool_lies_where_the_pool_does, "SIMGPU_DEVICES", "2")
+{
+    CUmemPoolProps props = {.allocType = CU_MEM_ALLOCATION_TYPE_PINNED, .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+    CUmemoryPool there, on_host;
+    CUdeviceptr p, q;
+    CUgraph graph;
+    device_start();
+    CUstream stream = new_stream();
+    const size_t here = left_on(0), other = left_on(1);
+    OK(cuMemPoolCreate(&there, &props));
+    OK(cuMemAllocFromPoolAsync(&p, MIB, there, stream));
+    assert_int_equal(left_on(0), here);
+    assert_int_equal(left_on(1), other - MIB);
+    props.location.type = CU_MEM_LOCATION_TYPE_HOST;
+    OK(cuMemPoolCreate(&on_host, &props));
+    OK(cuMemAllocFromPoolAsync(&q, MIB, on_host, stream));
+    OK(cuMemsetD8Async(q, 7, MIB, stream));
+    OK(cuStreamSynchronize(stream));
+    assert_int_equal(((const unsigned char *)(uintptr_t)q)[MIB - 1], 7);
+    OK(cuMemFreeAsync(p, stream));
+    OK(cuMemFreeAsync(q, stream));
+    OK(cuStreamSynchronize(stream));
+    assert_int_equal(left_on(0), here);
+    assert_int_equal(left_on(1), other);
+    OK(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(cuMemAllocFromPoolAsync(&p, MIB, there, stream));
+    OK(cuStreamEndCapture(stream, &graph));
+    assert_int_equal(left_on(0), here);
+    assert_int_equal(left_on(1), other - MIB);
+    OK(cuGraphDestroy(graph));
+    OK(cuMemPoolDestroy(on_host));
+    OK(cuMemPoolDestroy(there));
+}
+
 CHILD_TEST(a_stream_brings_its_context_along_to_a_free)
 {
     CUdeviceptr p;
@@ -366,6 +413,7 @@ int main(void)
         cmocka_unit_test(rows_are_copied_with_their_pitches),
         cmocka_unit_test(sets_fill_elements),
         cmocka_unit_test(a_freed_block_is_handed_out_again_in_stream_order),
+        cmocka_unit_test(what_comes_from_a_pool_lies_where_the_pool_does),
         cmocka_unit_test(a_stream_brings_its_context_along_to_a_free),
         cmocka_unit_test(a_pointer_knows_where_it_belongs),
         cmocka_unit_test(host_handles_can_be_switched_off),
