@@ -13,6 +13,7 @@
 #include "mover.h"
 #include "outside.h"
 #include "pin.h"
+#include "pool_reserves.h"
 #include "result.h"
 #include "reclaim.h"
 #include "settings.h"
@@ -94,9 +95,24 @@ CUresult spw_on_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
 
 static CUresult freed_by_driver(CUdeviceptr dptr, CUresult result)
 {
-    if (result == CUDA_SUCCESS && dptr)
+    if (result == CUDA_SUCCESS && dptr) {
         spw_unmanaged_freed(dptr);
+        spw_lock();
+        spw_pool_reserve_freed_locked(dptr, NULL);
+        spw_unlock();
+    }
     return result;
+}
+
+/* In the order of the stream. */
+static CUresult freed_behind(CUstream stream, CUdeviceptr dptr, CUresult result)
+{
+    if (result == CUDA_SUCCESS && dptr) {
+        spw_lock();
+        spw_pool_reserve_freed_locked(dptr, spw_stream_of_locked(stream));
+        spw_unlock();
+    }
+    return freed_by_driver(dptr, result);
 }
 
 CUresult spw_on_cuMemFree_v2(CUdeviceptr dptr)
@@ -159,32 +175,39 @@ static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *d
 
 /* What a capture allocates is a node of a graph. */
 struct asked {
-    struct passed passed;
+    struct spw_pool_ask pool;
     struct spw_graph_promise promise;
     CUgraph graph;
+    size_t bytes;
     bool captured;
 };
 
 /* CUDA_SUCCESS: ask the driver, then ask_end(). */
-static CUresult ask_begin(struct asked *a, const CUdeviceptr *dptr, size_t bytes, CUstream stream, const char *call)
+static CUresult ask_begin(struct asked *a, const CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool, CUstream stream,
+                          const char *call)
 {
-    *a = (struct asked){.captured = spw_is_capturing(stream)};
+    int r;
+    *a = (struct asked){.bytes = bytes, .captured = spw_is_capturing(stream)};
     if (!dptr)
         return CUDA_SUCCESS;
-    if (!a->captured)
-        return pass_begin(&a->passed, bytes, call);
-    a->graph = spw_graph_memory_captured_into(stream);
-    const int r = spw_graph_memory_promise(&a->promise, spw_device_billed(), bytes, "an allocation that a graph captures");
+    struct spw_device *d = spw_mempool_billed(&pool, stream);
+    if (a->captured) {
+        a->graph = spw_graph_memory_captured_into(stream);
+        r = spw_graph_memory_promise(&a->promise, d, bytes, "an allocation that a graph captures");
+    } else {
+        r = spw_unmanaged_ask_pool(&a->pool, pool, d, bytes, call);
+    }
     return r < 0 ? CUDA_ERROR_OUT_OF_MEMORY : CUDA_SUCCESS;
 }
 
 static CUresult ask_end(const struct asked *a, CUresult result, const CUdeviceptr *dptr)
 {
-    if (!a->captured)
-        return pass_end(&a->passed, result, dptr);
-    spw_graph_memory_answered(&a->promise, a->graph, result == CUDA_SUCCESS);
+    if (a->captured)
+        spw_graph_memory_answered(&a->promise, a->graph, result == CUDA_SUCCESS);
+    else
+        spw_unmanaged_pool_answered(&a->pool, result == CUDA_SUCCESS ? *dptr : 0);
     if (result == CUDA_SUCCESS)
-        spw_outside_lies_at(*dptr, 1);
+        spw_outside_lies_at(*dptr, a->captured ? 1 : a->bytes);
     return result;
 }
 
@@ -195,7 +218,7 @@ CUresult spw_on_cuMemAllocAsync(CUdeviceptr *dptr, size_t bytesize, CUstream hSt
     struct asked a;
     if (ours)
         return r;
-    r = ask_begin(&a, dptr, bytesize, hStream, "cuMemAllocAsync");
+    r = ask_begin(&a, dptr, bytesize, NULL, hStream, "cuMemAllocAsync");
     return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocAsync(dptr, bytesize, hStream), dptr);
 }
 
@@ -206,7 +229,7 @@ CUresult spw_on_cuMemAllocAsync_ptsz(CUdeviceptr *dptr, size_t bytesize, CUstrea
     struct asked a;
     if (ours)
         return r;
-    r = ask_begin(&a, dptr, bytesize, spw_per_thread(hStream), "cuMemAllocAsync");
+    r = ask_begin(&a, dptr, bytesize, NULL, spw_per_thread(hStream), "cuMemAllocAsync");
     return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocAsync_ptsz(dptr, bytesize, hStream), dptr);
 }
 
@@ -217,7 +240,7 @@ CUresult spw_on_cuMemAllocFromPoolAsync(CUdeviceptr *dptr, size_t bytesize, CUme
     struct asked a;
     if (ours)
         return r;
-    r = ask_begin(&a, dptr, bytesize, hStream, "cuMemAllocFromPoolAsync");
+    r = ask_begin(&a, dptr, bytesize, pool, hStream, "cuMemAllocFromPoolAsync");
     return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocFromPoolAsync(dptr, bytesize, pool, hStream), dptr);
 }
 
@@ -228,7 +251,7 @@ CUresult spw_on_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize,
     struct asked a;
     if (ours)
         return r;
-    r = ask_begin(&a, dptr, bytesize, spw_per_thread(hStream), "cuMemAllocFromPoolAsync");
+    r = ask_begin(&a, dptr, bytesize, pool, spw_per_thread(hStream), "cuMemAllocFromPoolAsync");
     return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream), dptr);
 }
 
@@ -254,24 +277,40 @@ static int free_on(CUdeviceptr dptr, CUstream stream)
 CUresult spw_on_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
 {
     int r = free_on(dptr, hStream);
-    return r == -ENOENT ? freed_by_driver(dptr, spw_driver.cuMemFreeAsync(dptr, hStream)) : spw_cuda(r);
+    return r == -ENOENT ? freed_behind(hStream, dptr, spw_driver.cuMemFreeAsync(dptr, hStream)) : spw_cuda(r);
 }
 
 CUresult spw_on_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
 {
     int r = free_on(dptr, spw_per_thread(hStream));
-    return r == -ENOENT ? freed_by_driver(dptr, spw_driver.cuMemFreeAsync_ptsz(dptr, hStream)) : spw_cuda(r);
+    return r == -ENOENT ? freed_behind(spw_per_thread(hStream), dptr, spw_driver.cuMemFreeAsync_ptsz(dptr, hStream))
+                        : spw_cuda(r);
 }
 
 /* ---- pools ---- */
+
+/* Where we could serve it ourselves. */
+static bool is_on_device(const CUmemLocation *location, CUmemAllocationType type)
+{
+    return location && location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+}
+
+/* -1: none. Managed memory may come to any device; it counts on the one that it prefers, or on the current one. */
+static int device_of_place(const CUmemLocation *location, CUmemAllocationType type)
+{
+    if (location && location->type == CU_MEM_LOCATION_TYPE_DEVICE)
+        return location->id;
+    const struct spw_device *d = type == CU_MEM_ALLOCATION_TYPE_MANAGED ? spw_device_billed() : NULL;
+    return d ? d->ordinal : -1;
+}
 
 CUresult spw_on_cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *poolProps)
 {
     CUresult r = spw_driver.cuMemPoolCreate(pool, poolProps);
     if (r == CUDA_SUCCESS) {
-        bool foreign =
-            poolProps->location.type != CU_MEM_LOCATION_TYPE_DEVICE || poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
-        spw_mempool_note(*pool, foreign ? 0 : poolProps->location.id, foreign);
+        const bool foreign =
+            !is_on_device(&poolProps->location, poolProps->allocType) || poolProps->handleTypes != CU_MEM_HANDLE_TYPE_NONE;
+        spw_mempool_note(*pool, device_of_place(&poolProps->location, poolProps->allocType), foreign);
         spw_lock();
         spw_mempool_open_locked(*pool, poolProps->maxSize);
         spw_unlock();
@@ -284,7 +323,7 @@ CUresult spw_on_cuMemPoolImportFromShareableHandle(CUmemoryPool *pool_out, void 
 {
     CUresult r = spw_driver.cuMemPoolImportFromShareableHandle(pool_out, handle, handleType, flags);
     if (r == CUDA_SUCCESS)
-        spw_mempool_note(*pool_out, 0, true);
+        spw_mempool_note(*pool_out, -1, true);
     return r;
 }
 
@@ -295,6 +334,7 @@ CUresult spw_on_cuMemPoolDestroy(CUmemoryPool pool)
         spw_mempool_gone(pool);
         spw_lock();
         spw_mempool_close_locked(pool);
+        spw_pool_reserve_gone_locked(pool);
         spw_unlock();
     }
     return r;
@@ -311,7 +351,7 @@ CUresult spw_on_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
 static CUresult own_pool(CUresult result, const CUmemoryPool *pool, int device)
 {
     if (result == CUDA_SUCCESS)
-        spw_mempool_note_own(*pool, device);
+        spw_mempool_note_own(*pool, device, false);
     return result;
 }
 
@@ -326,21 +366,22 @@ CUresult spw_on_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
 }
 
 /* The 13.0 forms, which name places other than devices as well. */
-static bool is_on_device(const CUmemLocation *location, CUmemAllocationType type)
+static CUresult pool_of_place(CUresult result, const CUmemoryPool *pool, const CUmemLocation *location,
+                              CUmemAllocationType type)
 {
-    return location && location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+    if (result == CUDA_SUCCESS)
+        spw_mempool_note_own(*pool, device_of_place(location, type), !is_on_device(location, type));
+    return result;
 }
 
 CUresult spw_on_cuMemGetDefaultMemPool(CUmemoryPool *pool_out, CUmemLocation *location, CUmemAllocationType type)
 {
-    CUresult r = spw_driver.cuMemGetDefaultMemPool(pool_out, location, type);
-    return is_on_device(location, type) ? own_pool(r, pool_out, location->id) : r;
+    return pool_of_place(spw_driver.cuMemGetDefaultMemPool(pool_out, location, type), pool_out, location, type);
 }
 
 CUresult spw_on_cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type)
 {
-    CUresult r = spw_driver.cuMemGetMemPool(pool, location, type);
-    return is_on_device(location, type) ? own_pool(r, pool, location->id) : r;
+    return pool_of_place(spw_driver.cuMemGetMemPool(pool, location, type), pool, location, type);
 }
 
 CUresult spw_on_cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool)
@@ -456,6 +497,10 @@ CUresult spw_on_cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep)
         spw_lock();
         uint64_t used = spw_mempool_stats_of_locked(pool)->used;
         trim(d, minBytesToKeep > used ? minBytesToKeep - used : 0, left);
+        spw_unlock();
+    } else if (r == CUDA_SUCCESS) {
+        spw_lock();
+        spw_pool_reserve_settle_locked(pool);
         spw_unlock();
     }
     return r;

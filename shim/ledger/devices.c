@@ -178,12 +178,14 @@ void spw_mempool_note(CUmemoryPool pool, int device, bool is_foreign)
     spw_unlock();
 }
 
-void spw_mempool_note_own(CUmemoryPool pool, int device)
+void spw_mempool_note_own(CUmemoryPool pool, int device, bool is_foreign)
 {
     spw_lock();
-    if (!find(known_pools, (uint64_t)(uintptr_t)pool)) /* one that the program made and set is known better */
-        (void)add(&known_pools, (uint64_t)(uintptr_t)pool, device);
+    const bool is_known =
+        find(known_pools, (uint64_t)(uintptr_t)pool); /* one that the program made and set is known better */
     spw_unlock();
+    if (!is_known)
+        spw_mempool_note(pool, device, is_foreign);
 }
 
 struct spw_device *spw_mempool_device_locked(CUmemoryPool pool, bool *ret_foreign)
@@ -192,6 +194,20 @@ struct spw_device *spw_mempool_device_locked(CUmemoryPool pool, bool *ret_foreig
     struct note *n = find(known_pools, (uint64_t)(uintptr_t)pool);
     *ret_foreign = n && n->foreign;
     return n && !n->foreign ? ready(n->device) : NULL;
+}
+
+struct spw_device *spw_mempool_billed(CUmemoryPool *pool, CUstream stream)
+{
+    spw_lock();
+    const struct note *n = *pool ? find(known_pools, (uint64_t)(uintptr_t)*pool) : NULL;
+    struct spw_stream *s = n ? NULL : spw_stream_of_locked(stream);
+    if (s)
+        (void)spw_device_of_stream_locked(s); /* which asks for its number */
+    struct spw_device *d = spw_device_billed_as(n ? n->device : s ? s->device : -1);
+    if (d && !*pool)
+        *pool = spw_device_pool_locked(d);
+    spw_unlock();
+    return d || n || s ? d : spw_device_billed();
 }
 
 void spw_mempool_gone(CUmemoryPool pool)

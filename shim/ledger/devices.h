@@ -39,12 +39,16 @@ static inline CUmemoryPool spw_device_pool_locked(struct spw_device *d)
 }
 void spw_device_pool_changed(int ordinal);
 
-/* Pools whose memory is the driver's affair: shared with other processes, or not on a device. */
+/* Where a pool lies (-1: on no device, or in another process), and whether its memory is the driver's affair: shared with
+ * other processes, managed, or not on a device. Known for good: what a default or current pool is, where it is not known. */
 void spw_mempool_note(CUmemoryPool pool, int device, bool foreign);
-void spw_mempool_note_own(CUmemoryPool pool,
-                          int device); /* the device's default or current one, unless it is known already */
+void spw_mempool_note_own(CUmemoryPool pool, int device, bool foreign);
 struct spw_device *spw_mempool_device_locked(CUmemoryPool pool, bool *ret_foreign); /* NULL when unknown */
 void spw_mempool_gone(CUmemoryPool pool);
+
+/* The device that has the bill for what the driver itself allocates from a pool for work on `stream`; NULL: none has. A pool
+ * that is NULL becomes the current one of the stream's device. */
+struct spw_device *spw_mempool_billed(CUmemoryPool *pool, CUstream stream);
 
 void spw_devices_context_gone(CUcontext context);
 

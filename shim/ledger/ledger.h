@@ -195,11 +195,11 @@ struct spw_mover { /* one per device, for the context whose blocks it moves */
     struct spw_stream *out, *in; /* copy streams of our own: to the host, from the host */
 };
 
-struct spw_graph_account {   /* of memory that the driver reserves for graphs (graph_memory.h) */
-    uint64_t promised_bytes; /* to nodes that were not launched */
-    uint64_t asking_bytes;   /* on the bill for nodes that the driver is asked for just now */
+/* The bill for memory that the driver reserves for graphs (graph_memory.h), or for a pool (pool_reserves.h). */
+struct spw_reserve {
+    uint64_t promised_bytes; /* to nodes of graphs that were not launched */
+    uint64_t asking_bytes;   /* for what the driver is asked for just now */
     uint64_t billed_bytes;   /* in all */
-    uint64_t launches;
 };
 
 struct spw_device {
@@ -245,7 +245,8 @@ struct spw_device {
     } primary;         /* a primary context lives from its first retain to its last release */
     CUmemoryPool pool; /* that stream-ordered allocations are booked on (devices.h); NULL: not asked for */
     uint64_t peers;    /* bit per device that may use its memory */
-    struct spw_graph_account graphs;
+    struct spw_reserve graphs;
+    uint64_t graph_launches;
     struct spw_stash *stash;
     struct {
         struct spw_block *block; /* where replays work (library_inputs.h); pinned; NULL: nothing yet */
@@ -275,11 +276,24 @@ static inline void spw_device_credit_locked(struct spw_device *d, uint64_t bytes
     d->handles.budget_bytes += bytes;
     d->foreign_bytes -= bytes;
 }
+
 /* The devices that may use the memory of this one, itself included: a bit for each. */
 static inline uint64_t spw_device_users_locked(const struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     return d->peers | UINT64_C(1) << d->ordinal;
+}
+
+/* The driver has so much reserved now: what is over goes off the bill; what is missing there, is returned. */
+static inline uint64_t spw_reserve_settle_locked(struct spw_device *d, struct spw_reserve *r, uint64_t reserved_bytes)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const uint64_t due = reserved_bytes + r->promised_bytes + r->asking_bytes;
+    if (due > r->billed_bytes)
+        return r->asking_bytes ? 0 : due - r->billed_bytes; /* what is asked for may be among what is reserved */
+    spw_device_credit_locked(d, r->billed_bytes - due);
+    r->billed_bytes = due;
+    return 0;
 }
 
 extern uint64_t spw_tick SPW_OURS;    /* operations so far; engine lock */

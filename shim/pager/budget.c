@@ -8,11 +8,14 @@
 #include "follower.h"
 #include "host_memory.h"
 #include "lock.h"
+#include "pool_reserves.h"
 #include "reclaim.h"
 
 int spw_budget_free_unlocking(struct spw_device *d, uint64_t bytes)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (bytes > d->handles.budget_bytes)
+        (void)spw_pool_reserves_trim_unlocking(d);
     int r = bytes <= d->handles.budget_bytes ? spw_reclaim_make(d, bytes) : -ENOMEM;
     while (r == 0 && d->stale.first) { /* what is mapped anywhere is not released; others may take room meanwhile */
         r = spw_unmap_all_unlocking(d);
@@ -69,13 +72,15 @@ static int lower_unlocking(struct spw_device *d, uint64_t bytes)
 
 static int set_unlocking(struct spw_device *d, uint64_t bytes, uint64_t *ret_smallest_bytes)
 {
-    const uint64_t least = least_bytes(d), before = spw_budget_locked(d);
+    const uint64_t before = spw_budget_locked(d);
     if (bytes > d->total_bytes)
         bytes = d->total_bytes;
     if (bytes >= before) {
         d->handles.budget_bytes += bytes - before;
         return 0;
     }
+    (void)spw_pool_reserves_trim_unlocking(d);
+    const uint64_t least = least_bytes(d);
     int r = bytes < least ? -ENOMEM : lower_unlocking(d, bytes);
     if (r == -ENOMEM) { /* or the host has no room for more of it */
         const uint64_t in_use = d->foreign_bytes + d->handles.made_bytes - d->handles.pooled_bytes;

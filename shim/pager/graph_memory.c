@@ -39,26 +39,12 @@ static bool ask_reserved(const struct spw_device *d, uint64_t *ret_bytes)
     return true;
 }
 
-/* What is over goes off the bill; what is missing, is returned. Without an answer the bill stays. */
-static uint64_t settle_locked(struct spw_device *d)
-{
-    struct spw_graph_account *a = &d->graphs;
-    uint64_t reserved;
-    if (!ask_reserved(d, &reserved))
-        return 0;
-    const uint64_t due = reserved + a->promised_bytes + a->asking_bytes;
-    if (due > a->billed_bytes)
-        return a->asking_bytes ? 0 : due - a->billed_bytes; /* what is asked for may be among what is reserved */
-    spw_device_credit_locked(d, a->billed_bytes - due);
-    a->billed_bytes = due;
-    return 0;
-}
-
-/* The driver has taken more than was promised: room is made for it, late. */
+/* The driver may have taken more than was promised: room is made for it, late. Without an answer the bill stays. */
 static void settle(struct spw_device *d)
 {
+    uint64_t reserved;
     spw_lock();
-    const uint64_t missing = settle_locked(d);
+    const uint64_t missing = ask_reserved(d, &reserved) ? spw_reserve_settle_locked(d, &d->graphs, reserved) : 0;
     spw_unlock();
     if (!missing || spw_unmanaged_take(d, missing, what_grew) < 0)
         return;
@@ -106,7 +92,7 @@ int spw_graph_memory_promise(struct spw_graph_promise *p, struct spw_device *d, 
     spw_lock();
     d->graphs.billed_bytes += bytes;
     d->graphs.asking_bytes += bytes;
-    p->launches = d->graphs.launches;
+    p->launches = d->graph_launches;
     if (!ask_reserved(d, &p->reserved_bytes))
         p->reserved_bytes = UINT64_MAX;
     spw_unlock();
@@ -117,7 +103,7 @@ int spw_graph_memory_promise(struct spw_graph_promise *p, struct spw_device *d, 
 static bool is_reserved(const struct spw_graph_promise *p)
 {
     uint64_t now;
-    return p->launches == p->device->graphs.launches && ask_reserved(p->device, &now) && now >= p->bytes &&
+    return p->launches == p->device->graph_launches && ask_reserved(p->device, &now) && now >= p->bytes &&
            now - p->bytes >= p->reserved_bytes;
 }
 
@@ -126,7 +112,7 @@ void spw_graph_memory_answered(const struct spw_graph_promise *p, CUgraph graph,
     if (!p->device)
         return;
     spw_lock();
-    struct spw_graph_account *a = &p->device->graphs;
+    struct spw_reserve *a = &p->device->graphs;
     a->asking_bytes -= p->bytes;
     if (made && !is_reserved(p)) {
         struct share *s = find_or_add(graph, p->device);
@@ -201,7 +187,7 @@ void spw_graph_memory_launched(CUgraphExec exec)
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         struct spw_device *d = &spw_devices[i];
         struct share *s = d->graphs.promised_bytes ? find(exec, d) : NULL;
-        d->graphs.launches++;
+        d->graph_launches++;
         if (s)
             stop_waiting_locked(s);
     }

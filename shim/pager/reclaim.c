@@ -15,6 +15,7 @@
 #include "dependents.h"
 #include "now.h"
 #include "follower.h"
+#include "pool_reserves.h"
 #include "clean_check.h"
 #include "seek.h"
 #include "rematerialiser.h"
@@ -236,6 +237,8 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         __atomic_store_n(&spw_reclaim_pressed, true, __ATOMIC_RELAXED);
         if (spw_follower)
             spw_follower->press(d);
+        if (spw_pool_reserves_trim_locked(d))
+            continue;
         bool busy = false;
         r = await_idle_unlocking(d, missing, &busy);
         if (r > 0)
@@ -253,7 +256,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
             spw_reclaim_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
         if (r == -ENOMEM && ((spw_plan_follower_any && spw_follower->give_room(d)) || reclaim_stuck_unlocking(d) ||
-                             spw_phys_pool_ask_again_locked(&d->handles)))
+                             spw_pool_reserves_trim_unlocking(d) || spw_phys_pool_ask_again_locked(&d->handles)))
             continue;
         if (r < 0)
             return r == -EAGAIN ? -ENOMEM : r;

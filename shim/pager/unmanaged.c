@@ -8,6 +8,7 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
+#include "pool_reserves.h"
 #include "reclaim.h"
 #include "deferred_unmap.h"
 #include "tables.h"
@@ -148,6 +149,38 @@ void spw_unmanaged_allocated(CUdeviceptr address, struct spw_device *d, uint64_t
 void spw_unmanaged_freed(CUdeviceptr address)
 {
     let_go(address);
+}
+
+int spw_unmanaged_ask_pool(struct spw_pool_ask *a, CUmemoryPool pool, struct spw_device *d, uint64_t bytes, const char *what)
+{
+    const uint64_t granule = d ? (uint64_t)1 << d->granule_shift : 1;
+    *a = (struct spw_pool_ask){0};
+    if (!d || !bytes || __builtin_add_overflow(bytes, granule - 1, &bytes))
+        return 0; /* of the latter two the driver knows what to say */
+    bytes &= ~(granule - 1);
+    int r = spw_unmanaged_take(d, bytes, what);
+    if (r < 0)
+        return r;
+    spw_lock();
+    *a = (struct spw_pool_ask){.reserve = spw_pool_reserve_ask_locked(pool, d, bytes), .device = d, .bytes = bytes};
+    if (!a->reserve)
+        spw_device_credit_locked(d, bytes);
+    spw_unlock();
+    return a->reserve ? 0 : -ENOMEM;
+}
+
+void spw_unmanaged_pool_answered(const struct spw_pool_ask *a, CUdeviceptr address)
+{
+    if (!a->reserve)
+        return;
+    spw_lock();
+    const uint64_t missing = spw_pool_reserve_answered_locked(a->reserve, a->bytes, address);
+    spw_unlock();
+    if (!missing || spw_unmanaged_take(a->device, missing, "what a memory pool has reserved") < 0)
+        return;
+    spw_lock();
+    spw_pool_reserve_billed_locked(a->reserve, missing);
+    spw_unlock();
 }
 
 void spw_unmanaged_made(CUmemGenericAllocationHandle handle, struct spw_device *d, uint64_t bytes)

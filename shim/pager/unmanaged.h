@@ -23,6 +23,20 @@ int spw_unmanaged_take_locked(struct spw_device *d, uint64_t bytes);
 void spw_unmanaged_allocated(CUdeviceptr address, struct spw_device *d, uint64_t bytes);
 void spw_unmanaged_freed(CUdeviceptr address);
 
+/* What the driver is asked for from a memory pool of its own (pool_reserves.h), which is on the bill for as long as the pool
+ * keeps it. */
+struct spw_pool_ask {
+    struct spw_pool_reserve *reserve; /* NULL: on nobody's bill */
+    struct spw_device *device;
+    uint64_t bytes;
+};
+
+/* 0, or -ENOMEM as above. `d` NULL: on nobody's bill. Then, with what the driver gave (0: it refused): what it has reserved
+ * beyond that is on the bill too, room for it being made late. */
+int spw_unmanaged_ask_pool(struct spw_pool_ask *a, CUmemoryPool pool, struct spw_device *d, uint64_t bytes,
+                           const char *what);
+void spw_unmanaged_pool_answered(const struct spw_pool_ask *a, CUdeviceptr address);
+
 /* The same for physical memory: made with one holder, who may let go before or after it is unmapped; whoever retains it is
  * one more. */
 void spw_unmanaged_made(CUmemGenericAllocationHandle handle, struct spw_device *d, uint64_t bytes);
