@@ -144,9 +144,10 @@ static struct spw_device *source_locked(struct spw_stream *s, CUmemoryPool *pool
         return NULL;
     if (!d)
         d = spw_device_of_stream_locked(s);
-    if (d && !*pool)
-        *pool = spw_device_pool_locked(d);
-    return d;
+    if (!d || *pool)
+        return d;
+    *pool = spw_device_pool_locked(d);
+    return d->pool_is_foreign ? NULL : d;
 }
 
 static inline __attribute__((always_inline)) CUresult allocate_on(CUdeviceptr *dptr, size_t bytes, CUmemoryPool pool,

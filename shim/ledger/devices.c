@@ -157,6 +157,8 @@ CUmemoryPool spw_device_find_pool_locked(struct spw_device *d)
 {
     if (!d->pool && spw_driver.cuDeviceGetMemPool)
         (void)SPW_ASK_QUIETLY(cuDeviceGetMemPool, &d->pool, d->ordinal);
+    const struct note *n = find(known_pools, (uint64_t)(uintptr_t)d->pool);
+    d->pool_is_foreign = n && n->foreign;
     return d->pool;
 }
 

@@ -29,7 +29,8 @@ extern CUcontext spw_failed_context SPW_OURS;
 /* What a wait of the program in `context` answered. */
 void spw_note_fault(CUcontext context, CUresult result);
 
-/* The pool that stream-ordered allocations on the device are booked on when none is named. */
+/* The pool that stream-ordered allocations on the device are booked on when none is named. Says in the device whether it is
+ * one that the driver serves. */
 CUmemoryPool spw_device_find_pool_locked(struct spw_device *d);
 
 static inline CUmemoryPool spw_device_pool_locked(struct spw_device *d)

@@ -19,6 +19,7 @@ enum { GRANULE = 4096, BUDGET = 100 * GRANULE, BYTES = 10 * GRANULE };
 static struct spw_device *device, *second;
 static char places[2];
 static const CUmemoryPool pool = (CUmemoryPool)&places[0], default_pool = (CUmemoryPool)&places[1];
+static CUmemoryPool current;
 static unsigned by_driver; /* allocations of its own */
 
 static CUresult create(CUmemoryPool *made, const CUmemPoolProps *props)
@@ -45,7 +46,20 @@ static CUresult get_default(CUmemoryPool *ret_pool, CUmemLocation *location, CUm
 static CUresult get_current(CUmemoryPool *ret_pool, CUdevice ordinal)
 {
     (void)ordinal;
-    *ret_pool = default_pool;
+    *ret_pool = current;
+    return CUDA_SUCCESS;
+}
+
+static CUresult set_current(CUdevice ordinal, CUmemoryPool of)
+{
+    (void)ordinal, (void)of;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocate_from_current(CUdeviceptr *address, size_t bytes, CUstream stream)
+{
+    (void)bytes, (void)stream;
+    *address = 0x1000 + by_driver++;
     return CUDA_SUCCESS;
 }
 
@@ -87,6 +101,9 @@ static int begin(void **state)
     spw_driver.cuMemPoolImportFromShareableHandle = import;
     spw_driver.cuMemGetDefaultMemPool = get_default;
     spw_driver.cuDeviceGetMemPool = get_current;
+    spw_driver.cuDeviceSetMemPool = set_current;
+    spw_driver.cuMemAllocAsync = allocate_from_current;
+    current = default_pool;
     spw_driver.cuMemAllocFromPoolAsync = allocate;
     spw_driver.cuMemPoolGetAttribute = reserved;
     by_driver = 0;
@@ -163,6 +180,22 @@ static void imported_ones_are_on_the_bill_of_their_maker(void **state)
     expect(of, true, 0, 0);
 }
 
+/* Also where an allocation names no pool. */
+static void a_current_one_that_can_be_shared_is_the_drivers(void **state)
+{
+    CUdeviceptr address;
+    (void)state;
+    current = made(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, CU_MEM_LOCATION_TYPE_DEVICE, 0);
+    assert_int_equal(spw_on_cuDeviceSetMemPool(0, current), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuMemAllocAsync(&address, BYTES, fake_stream()), CUDA_SUCCESS);
+    assert_int_equal(by_driver, 1);
+    assert_int_equal(device->foreign_bytes, BYTES);
+    current = default_pool;
+    assert_int_equal(spw_on_cuDeviceSetMemPool(0, current), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuMemAllocAsync(&address, BYTES, fake_stream()), CUDA_SUCCESS);
+    assert_int_equal(by_driver, 1);
+}
+
 static void plain_ones_are_ours(void **state)
 {
     (void)state;
@@ -178,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup(the_default_one_of_the_host_is_the_drivers, begin),
         cmocka_unit_test_setup(managed_ones_are_the_drivers_and_on_the_bill_of_the_device_that_they_prefer, begin),
         cmocka_unit_test_setup(imported_ones_are_on_the_bill_of_their_maker, begin),
+        cmocka_unit_test_setup(a_current_one_that_can_be_shared_is_the_drivers, begin),
         cmocka_unit_test_setup(plain_ones_are_ours, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
