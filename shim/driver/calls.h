@@ -471,7 +471,7 @@
     X(PASS, cuGraphEventWaitNodeGetEvent, "cuGraphEventWaitNodeGetEvent", (CUgraphNode hNode, CUevent *event_out), (hNode, event_out)) \
     X(PASS, cuGraphEventWaitNodeSetEvent, "cuGraphEventWaitNodeSetEvent", (CUgraphNode hNode, CUevent event), (hNode, event)) \
     X(HOOK, cuGraphExecBatchMemOpNodeSetParams, "cuGraphExecBatchMemOpNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_BATCH_MEM_OP_NODE_PARAMS *nodeParams), (hGraphExec, hNode, nodeParams)) \
-    X(PASS, cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph), (hGraphExec, hNode, childGraph)) \
+    X(HOOK, cuGraphExecChildGraphNodeSetParams, "cuGraphExecChildGraphNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph), (hGraphExec, hNode, childGraph)) \
     X(NOTE_THEN_HOOK, cuGraphExecDestroy, "cuGraphExecDestroy", (CUgraphExec hGraphExec), (hGraphExec)) \
     X(PASS, cuGraphExecEventRecordNodeSetEvent, "cuGraphExecEventRecordNodeSetEvent", (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event), (hGraphExec, hNode, event)) \
     X(PASS, cuGraphExecEventWaitNodeSetEvent, "cuGraphExecEventWaitNodeSetEvent", (CUgraphExec hGraphExec, CUgraphNode hNode, CUevent event), (hGraphExec, hNode, event)) \
@@ -484,8 +484,8 @@
     X(HOOK_THEN_NOTE, cuGraphExecMemcpyNodeSetParams, "cuGraphExecMemcpyNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams, CUcontext ctx), (hGraphExec, hNode, copyParams, ctx)) \
     X(HOOK_THEN_NOTE, cuGraphExecMemsetNodeSetParams, "cuGraphExecMemsetNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMSET_NODE_PARAMS *memsetParams, CUcontext ctx), (hGraphExec, hNode, memsetParams, ctx)) \
     X(HOOK_THEN_NOTE, cuGraphExecNodeSetParams, "cuGraphExecNodeSetParams", (CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hGraphExec, hNode, nodeParams)) \
-    X(PASS_THEN_NOTE, cuGraphExecUpdate, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out), (hGraphExec, hGraph, hErrorNode_out, updateResult_out)) \
-    X(PASS_THEN_NOTE, cuGraphExecUpdate_v2, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo), (hGraphExec, hGraph, resultInfo)) \
+    X(HOOK_THEN_NOTE, cuGraphExecUpdate, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out, CUgraphExecUpdateResult *updateResult_out), (hGraphExec, hGraph, hErrorNode_out, updateResult_out)) \
+    X(HOOK_THEN_NOTE, cuGraphExecUpdate_v2, "cuGraphExecUpdate", (CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo), (hGraphExec, hGraph, resultInfo)) \
     X(PASS, cuGraphExternalSemaphoresSignalNodeGetParams, "cuGraphExternalSemaphoresSignalNodeGetParams", (CUgraphNode hNode, CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *params_out), (hNode, params_out)) \
     X(PASS, cuGraphExternalSemaphoresSignalNodeSetParams, "cuGraphExternalSemaphoresSignalNodeSetParams", (CUgraphNode hNode, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphExternalSemaphoresWaitNodeGetParams, "cuGraphExternalSemaphoresWaitNodeGetParams", (CUgraphNode hNode, CUDA_EXT_SEM_WAIT_NODE_PARAMS *params_out), (hNode, params_out)) \
@@ -523,7 +523,7 @@
     X(PASS, cuGraphNodeGetDependentNodes_v2, "cuGraphNodeGetDependentNodes", (CUgraphNode hNode, CUgraphNode *dependentNodes, CUgraphEdgeData *edgeData, size_t *numDependentNodes), (hNode, dependentNodes, edgeData, numDependentNodes)) \
     X(PASS, cuGraphNodeGetEnabled, "cuGraphNodeGetEnabled", (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int *isEnabled), (hGraphExec, hNode, isEnabled)) \
     X(PASS, cuGraphNodeGetType, "cuGraphNodeGetType", (CUgraphNode hNode, CUgraphNodeType *type), (hNode, type)) \
-    X(PASS, cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled), (hGraphExec, hNode, isEnabled)) \
+    X(HOOK, cuGraphNodeSetEnabled, "cuGraphNodeSetEnabled", (CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled), (hGraphExec, hNode, isEnabled)) \
     X(HOOK, cuGraphNodeSetParams, "cuGraphNodeSetParams", (CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hNode, nodeParams)) \
     X(HOOK, cuGraphNodeSetParams_v2, "cuGraphNodeSetParams", (CUgraphNode hNode, CUgraphNodeParams *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphReleaseUserObject, "cuGraphReleaseUserObject", (CUgraph graph, CUuserObject object, unsigned int count), (graph, object, count)) \

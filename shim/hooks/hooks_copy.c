@@ -3,7 +3,10 @@
 
 #include "boxes.h"
 #include "capture.h"
+#include "counters.h"
 #include "engine.h"
+#include "graph_memory.h"
+#include "graph_writes.h"
 #include "hooks.h"
 #include "lock.h"
 #include "mover.h"
@@ -14,6 +17,7 @@
 #include "call_args.h"
 #include "pinning.h"
 #include "pointer_tables.h"
+#include "recorded_op.h"
 #include "twins.h"
 #include "versions.h"
 
@@ -25,12 +29,14 @@ struct copy { /* one driver call that copies or sets */
     bool unsettled; /* what it copies within the device was not known for certain when tables were told (seek.h) */
     unsigned writes, reads, room;
     bool sets;
+    bool is_blind;               /* what it brings nobody can see yet, and something of the same call may follow it */
     bool cuts_words;             /* it sets a part of a word of 8 bytes, which may be an address with what is beside it */
     bool writes_variable;        /* of a module */
     uint64_t bytes;              /* copied or set, in our arenas */
     CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
     CUdeviceptr written_few[ENDS], read_few[ENDS], hits[2 * ENDS];
     CUdeviceptr *many;
+    CUgraphExec graph; /* it is launched; NULL: it is a copy or set */
     struct spw_call_args submission;
     int failure; /* of seeing to what depends on memory that it writes outside of our arenas */
 };
@@ -41,8 +47,9 @@ static void copy_init(struct copy *c)
     c->unsettled = !spw_seeking || spw_seek_pending();
     atomic_fetch_add_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     c->writes = c->reads = 0;
-    c->sets = c->cuts_words = c->writes_variable = false;
+    c->sets = c->is_blind = c->cuts_words = c->writes_variable = false;
     c->bytes = 0;
+    c->graph = NULL;
     c->written = c->written_few;
     c->read = c->read_few;
     c->many = NULL;
@@ -95,6 +102,8 @@ static void read_from(struct copy *c, CUdeviceptr a, size_t bytes)
 
 static CUresult pin_ends(const struct copy *c)
 {
+    if (!c->graph && (c->sets ? c->writes_variable : c->writes != 1 || c->reads != 1))
+        spw_graph_writes_meet(NULL);
     for (unsigned i = 0; i < c->writes; i++)
         spw_pin_address(c->written[i], "a graph copies to it");
     for (unsigned i = 0; i < c->reads; i++)
@@ -105,6 +114,8 @@ static CUresult pin_ends(const struct copy *c)
 /* By its ends: what lies outside of our arenas is the host's, or as good as that. */
 static struct spw_signature signature_of(const struct copy *c)
 {
+    if (c->graph)
+        return (struct spw_signature){SPW_ITERATION_GRAPH, (uint64_t)(uintptr_t)c->graph, 0};
     const enum spw_iteration_kind kind = c->sets      ? SPW_ITERATION_SET
                                          : !c->writes ? SPW_ITERATION_COPY_D2H
                                          : c->reads   ? SPW_ITERATION_COPY_D2D
@@ -119,10 +130,10 @@ static CUresult copy_begin(struct copy *c, const char *name, CUstream stream)
         return spw_cuda(spw_pin_failure);
     if (c->failure < 0)
         return spw_cuda(c->failure);
-    if (c->writes + c->reads == 0)
-        return CUDA_SUCCESS;
     if (spw_is_capturing(stream))
         return pin_ends(c);
+    if (c->writes + c->reads == 0 && !c->graph)
+        return CUDA_SUCCESS;
     CUdeviceptr *hits = c->many ? c->many + 2 * (size_t)c->room : c->hits;
     for (unsigned i = 0; i < c->writes; i++)
         hits[i] = c->written[i];
@@ -133,6 +144,7 @@ static CUresult copy_begin(struct copy *c, const char *name, CUstream stream)
                             .count = c->writes + c->reads,
                             .room = 2 * c->room,
                             .read_only = c->reads,
+                            .everything = c->is_blind,
                             .name = name,
                             .signature = signature_of(c),
                             .submission = &c->submission};
@@ -172,11 +184,11 @@ static bool is_host(CUdeviceptr a)
            type == CU_MEMORYTYPE_HOST;
 }
 
-/* A copy from host memory that can be read now, as far as that is worth while. */
-static void learn_upload(CUdeviceptr dst, const void *src, size_t bytes)
+/* A copy from host memory that can be read now, as far as that is worth while: up to `most` bytes. */
+static void learn_upload(CUdeviceptr dst, const void *src, size_t bytes, size_t most)
 {
     const bool has_words = bytes >= sizeof(CUdeviceptr) && spw_arena_high;
-    if (has_words && bytes <= spw_seek_reads(dst)) {
+    if (has_words && bytes <= most) {
         spw_twins_look(dst, src, bytes);
         spw_pointer_tables_learn(dst, src, bytes, &spw_pinning);
         return;
@@ -214,7 +226,7 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
         else if (spw_pointer_tables_or_outside())
             spw_pointer_tables_copied(dst, src, bytes, &spw_pinning);
     } else if (bytes <= SPW_POINTER_TABLES_MAX_COPY && spw_arena_high && !is_host(dst) && is_host(src)) {
-        learn_upload(dst, (const void *)(uintptr_t)src, bytes);
+        learn_upload(dst, (const void *)(uintptr_t)src, bytes, spw_seek_reads(dst));
     } else if (spw_pointer_tables_or_outside() && spw_in_arena(dst)) {
         spw_pointer_tables_forget(dst, dst + bytes);
     }
@@ -254,7 +266,7 @@ static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, siz
     copy_init(c);
     write_to(c, dst, bytes);
     if (src)
-        learn_upload(dst, src, bytes);
+        learn_upload(dst, src, bytes, spw_seek_reads(dst));
 }
 
 static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)
@@ -382,6 +394,72 @@ static void set(struct copy *c, CUdeviceptr dst, size_t count, uint32_t value, u
 {
     set_rows(c, dst, 0, count, 1, value, element_bytes);
 }
+
+/* ---- launches of graphs ---- */
+
+/* What follows the addresses may be in the graph, so all of them have to be known before it runs. As long as nothing has
+ * left, all of memory is going to be looked through yet. */
+static void learn_row(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
+{
+    if (bytes)
+        learn_upload(dst, (const void *)(uintptr_t)src, bytes, spw_seeking ? SIZE_MAX : spw_seek_reads(dst));
+}
+
+/* True when what is read of the host's memory now may be something else by the time at which it is copied. Without functions
+ * of the host's, and waits for values in memory, the host knows no moment between the two. */
+static bool may_change_before_it_runs(const struct spw_graph_writes *w)
+{
+    return w->calls_host || spw_recorded_op_order_unseen || spw_calls_count(SPW_CALL_cuLaunchHostFunc) ||
+           spw_calls_count(SPW_CALL_cuLaunchHostFunc_ptsz) || spw_calls_count(SPW_CALL_cuLaunchHostFunc_v2) ||
+           spw_calls_count(SPW_CALL_cuLaunchHostFunc_v2_ptsz) || spw_calls_count(SPW_CALL_cuStreamAddCallback) ||
+           spw_calls_count(SPW_CALL_cuStreamAddCallback_ptsz);
+}
+
+/* As a copy or set that the program makes now. */
+static void node(struct copy *c, const struct spw_graph_writes *w, const struct spw_box *b)
+{
+    const bool is_upload = b->from.at && !spw_in_arena(b->from.at) && is_host(b->from.at);
+    write_to(c, b->to.at, spw_box_span(b, &b->to));
+    if (b->from.at)
+        spw_box_rows(b, is_upload ? learn_row : learn_addresses);
+    c->is_blind |= is_upload && may_change_before_it_runs(w);
+}
+
+/* What a graph touches is pinned. It is listed where that brings what nobody has seen. */
+static CUresult graph(struct copy *c, CUgraphExec exec)
+{
+    struct spw_graph_writes w = spw_graph_writes_of(exec);
+    copy_init(c);
+    c->graph = exec;
+    const bool has_room = copy_reserve(c, w.count);
+    for (size_t i = 0; i < w.count && has_room; i++)
+        if (!w.list[i].is_off)
+            node(c, &w, &w.list[i].box);
+    if (w.is_unknown)
+        write_outside(c, 0, SIZE_MAX);
+    c->is_blind |= w.is_unknown;
+    free(w.list);
+    return has_room ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+static CUresult launched(CUgraphExec exec, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        spw_graph_memory_launched(exec);
+    return result;
+}
+
+#define LAUNCH_GRAPH(symbol, stream) \
+    CUresult spw_on_##symbol(CUgraphExec exec, CUstream t) \
+    { \
+        struct copy c; \
+        CUresult r = graph(&c, exec); \
+        if (r == CUDA_SUCCESS) \
+            r = copy_begin(&c, "a graph", stream); \
+        return copy_end(&c, r == CUDA_SUCCESS ? launched(exec, spw_driver.symbol(exec, t)) : r); \
+    }
+LAUNCH_GRAPH(cuGraphLaunch, t)
+LAUNCH_GRAPH(cuGraphLaunch_ptsz, spw_per_thread(t))
 
 /* ---- one line per driver call: what it touches, on which stream ---- */
 

@@ -10,6 +10,7 @@
 #include "pin.h"
 #include "capture.h"
 #include "graph_memory.h"
+#include "graph_writes.h"
 #include "hooks.h"
 #include "layout.h"
 #include "lock.h"
@@ -61,6 +62,8 @@ static void pin_copy(const CUDA_MEMCPY3D *p)
 {
     if (!p)
         return;
+    const struct spw_box box = spw_box_3d(p);
+    spw_graph_writes_meet(&box);
     pin(p->srcDevice);
     pin(p->dstDevice);
     pin((CUdeviceptr)(uintptr_t)p->srcHost);
@@ -357,9 +360,74 @@ CUresult spw_on_cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams *no
     return SPW_PIN_THEN(pin_node(nodeParams), cuGraphNodeSetParams_v2, (hNode, nodeParams));
 }
 
+/* The node of an executable graph copies this now. */
+static CUresult copy_changed(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *p, CUresult result)
+{
+    const struct spw_box box = spw_box_3d(p);
+    if (result == CUDA_SUCCESS)
+        spw_graph_writes_change(exec, node, &box);
+    return result;
+}
+
+CUresult spw_on_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams,
+                                               CUcontext ctx)
+{
+    return copy_changed(
+        hGraphExec, hNode, copyParams,
+        SPW_PIN_THEN(pin_copy(copyParams), cuGraphExecMemcpyNodeSetParams, (hGraphExec, hNode, copyParams, ctx)));
+}
+
+static CUresult exchanged(CUgraphExec exec, CUgraph child, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        spw_graph_writes_exchange(exec, child);
+    return result;
+}
+
 CUresult spw_on_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
-    return SPW_PIN_THEN(pin_node(nodeParams), cuGraphExecNodeSetParams, (hGraphExec, hNode, nodeParams));
+    const CUresult r = SPW_PIN_THEN(pin_node(nodeParams), cuGraphExecNodeSetParams, (hGraphExec, hNode, nodeParams));
+    switch (nodeParams ? nodeParams->type : CU_GRAPH_NODE_TYPE_EMPTY) {
+    case CU_GRAPH_NODE_TYPE_MEMCPY:
+        return copy_changed(hGraphExec, hNode, &nodeParams->memcpy.copyParams, r);
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        return exchanged(hGraphExec, nodeParams->graph.graph, r);
+    default:
+        return r;
+    }
+}
+
+CUresult spw_on_cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
+{
+    return exchanged(hGraphExec, childGraph,
+                     SPW_DRIVER(cuGraphExecChildGraphNodeSetParams, (hGraphExec, hNode, childGraph)));
+}
+
+CUresult spw_on_cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
+{
+    const CUresult r = SPW_DRIVER(cuGraphNodeSetEnabled, (hGraphExec, hNode, isEnabled));
+    if (r == CUDA_SUCCESS)
+        spw_graph_writes_enable(hGraphExec, hNode, isEnabled);
+    return r;
+}
+
+static CUresult updated(CUgraphExec exec, CUgraph graph, CUresult result)
+{
+    if (result == CUDA_SUCCESS)
+        spw_graph_writes_updated(exec, graph);
+    return result;
+}
+
+CUresult spw_on_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
+                                  CUgraphExecUpdateResult *updateResult_out)
+{
+    return updated(hGraphExec, hGraph,
+                   SPW_DRIVER(cuGraphExecUpdate, (hGraphExec, hGraph, hErrorNode_out, updateResult_out)));
+}
+
+CUresult spw_on_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
+{
+    return updated(hGraphExec, hGraph, SPW_DRIVER(cuGraphExecUpdate_v2, (hGraphExec, hGraph, resultInfo)));
 }
 
 /* ---- nodes of one kind: adding, changing in the graph, changing in the instantiated graph ---- */
@@ -406,7 +474,6 @@ SET_EXEC_NODE(cuGraphExecKernelNodeSetParams_v2, CUDA_KERNEL_NODE_PARAMS, pin_ke
 
 ADD_NODE_IN_CONTEXT(cuGraphAddMemcpyNode, CUDA_MEMCPY3D, pin_copy)
 SET_NODE(cuGraphMemcpyNodeSetParams, CUDA_MEMCPY3D, pin_copy)
-SET_EXEC_NODE_IN_CONTEXT(cuGraphExecMemcpyNodeSetParams, CUDA_MEMCPY3D, pin_copy)
 
 ADD_NODE_IN_CONTEXT(cuGraphAddMemsetNode, CUDA_MEMSET_NODE_PARAMS, pin_set)
 SET_NODE(cuGraphMemsetNodeSetParams, CUDA_MEMSET_NODE_PARAMS, pin_set)

@@ -2,6 +2,7 @@
  */
 #include "devices.h"
 #include "graph_memory.h"
+#include "graph_writes.h"
 #include "hooks.h"
 #include "outside.h"
 
@@ -21,6 +22,8 @@ CUresult spw_on_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph,
 static CUresult instantiated(CUgraph graph, const CUgraphExec *exec, CUresult result)
 {
     spw_graph_memory_instance(graph, result == CUDA_SUCCESS ? *exec : NULL);
+    if (result == CUDA_SUCCESS)
+        spw_graph_writes_made(*exec, graph);
     return result;
 }
 
@@ -79,6 +82,7 @@ CUresult spw_on_cuGraphDestroy(CUgraph hGraph)
 CUresult spw_on_cuGraphExecDestroy(CUgraphExec hGraphExec)
 {
     spw_graph_memory_forget(hGraphExec);
+    spw_graph_writes_forget(hGraphExec);
     return settled(SPW_DRIVER(cuGraphExecDestroy, (hGraphExec)));
 }
 

@@ -4,14 +4,12 @@
 #include "engine.h"
 #include "capture.h"
 #include "hooks_graph.h"
-#include "graph_memory.h"
 #include "hooks.h"
 #include "layout.h"
 #include "pin.h"
 #include "fast_path.h"
 #include "result.h"
 #include "scan.h"
-#include "unnamed.h"
 #include "seek.h"
 #include "filled.h"
 #include "call_args.h"
@@ -285,18 +283,3 @@ CUresult spw_on_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchP
         return spw_cuda(spw_pin_failure);
     return spw_driver.cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags);
 }
-
-/* What a graph touches is pinned. */
-#define LAUNCH_GRAPH(symbol, stream) \
-    CUresult spw_on_##symbol(CUgraphExec graph, CUstream t) \
-    { \
-        struct spw_op op; \
-        const struct spw_signature signature = {SPW_ITERATION_GRAPH, (uint64_t)(uintptr_t)graph, 0}; \
-        bool noted = spw_unnamed_begin(&op, "a graph", signature, stream); \
-        CUresult r = spw_driver.symbol(graph, t); \
-        if (r == CUDA_SUCCESS) \
-            spw_graph_memory_launched(graph); \
-        return noted ? spw_unnamed_end(&op, r) : r; \
-    }
-LAUNCH_GRAPH(cuGraphLaunch, t)
-LAUNCH_GRAPH(cuGraphLaunch_ptsz, spw_per_thread(t))

@@ -177,7 +177,7 @@ static void say_what_does_not_fit(const struct spw_op *op, const struct spw_work
             "budget of device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program "
             "has "
             "come" SPW_SEE("budget-too-small"),
-            what, SPW_MIB(bytes), tensors, op->everything ? " (its parameters cannot be parsed)" : "", SPW_MIB(unmovable),
+            what, SPW_MIB(bytes), tensors, op->everything ? " (what it touches is not known)" : "", SPW_MIB(unmovable),
             d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)(needed + d->foreign_bytes),
             SPW_MIB(needed + d->foreign_bytes));
     else

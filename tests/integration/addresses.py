@@ -9,10 +9,14 @@ from harness import finish, no_misuse, require, run, same_results, sentence, wit
 PROGRAM, MASKS = sys.argv[1:3]
 LOW = {"SIMGPU_WINDOW": "10100000000"}  # eight truth values are an address there
 WAYS = ("upload-128k", "upload-2m", "upload-5m", "pinned", "pinned-at-once", "early", "kernel", "kernel-2m", "anew", "chained", "copied", "swapped",
-        "reallocated", "list", "set", "value", "variable", "rebuilt", "passing", "overwritten", "rows", "freed")
+        "reallocated", "list", "set", "value", "variable", "rebuilt", "passing", "overwritten", "rows", "freed",
+        "graph", "graph-alone", "graph-captured", "graph-child", "graph-set", "graph-updated", "graph-host", "graph-behind-host")
 # What the tables and one operation need at once is more than 40 % of the peak where the table is large.
-SHARES = {"upload-5m": (80, 70), "rows": (80, 70), "upload-2m": (80, 60, 50), "kernel-2m": (80, 60, 50), "set": (60,), "value": (60,), "variable": (60, 50)}
-PLANS = {80: ("on",), 70: ("wait", "off"), 60: ("wait",), 50: ("off",), 40: ("wait", "on")}
+SHARES = {"upload-5m": (80, 70), "rows": (80, 70), "upload-2m": (80, 60, 50), "kernel-2m": (80, 60, 50), "set": (60,), "value": (60,), "variable": (60, 50),
+          "graph": (60, 50), "graph-alone": (60, 50), "graph-child": (60,), "graph-captured": (60,), "graph-set": (60,), "graph-updated": (60,),
+          # Where a function of the host may change what a graph copies, all has to be there when it is launched.
+          "graph-host": (90,), "graph-behind-host": (90,)}
+PLANS = {90: ("on", "off"), 80: ("on",), 70: ("wait", "off"), 60: ("wait",), 50: ("off",), 40: ("wait", "on")}
 
 
 def kept_in(way):

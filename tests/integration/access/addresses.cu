@@ -1,5 +1,5 @@
 // addresses.cu - a program that keeps addresses in device memory which no call shows: in uploads of any size, stored by
-// kernels, changed while they wait to be copied.
+// kernels, changed while they wait to be copied, copied by graphs.
 //
 // Tensors, each a counter at either end. In each step every tensor is used openly, activations come and go, and a kernel
 // that is told a table alone adds to the tensors that the table leads to. Knows nothing of spillway. Prints a line for each
@@ -164,6 +164,8 @@ struct Program {
     std::vector<Word *> host;
     Word **pinned = nullptr;
     Few few = {};
+    CUgraphExec graph = nullptr;
+    CUgraphNode copying = nullptr; // in the graph
     int first = 0, step = 0;
     cudaStream_t stream, beside;
 
@@ -210,7 +212,9 @@ struct Program {
         }
         CHECK(cudaMalloc((void **)&other,
                          is("swapped") || is("chained") || is("copied") || is("rows") || is("overwritten") ? bytes : 64));
-        CHECK(cudaMallocHost((void **)&pinned, is("freed") ? BYTES : entries * sizeof(Word)));
+        const size_t pinned_bytes = is("freed") ? BYTES : 2 * entries * sizeof(Word);
+        CHECK(cudaMallocHost((void **)&pinned, pinned_bytes));
+        std::memset(pinned, 0, pinned_bytes);
         choose(0);
     }
 
@@ -248,6 +252,90 @@ struct Program {
         Program *p = (Program *)told;
         for (size_t i = 0; i < p->entries; i++)
             p->pinned[i] = p->few.tensor[i % FEW];
+    }
+
+    bool uses_graph() const
+    {
+        return way.compare(0, 5, "graph") == 0;
+    }
+
+    CUDA_MEMCPY3D upload_node(Word **from) const
+    {
+        CUDA_MEMCPY3D copy = {};
+        copy.srcMemoryType = CU_MEMORYTYPE_HOST;
+        copy.srcHost = from;
+        copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+        copy.dstDevice = (CUdeviceptr)table;
+        copy.WidthInBytes = entries * sizeof(Word);
+        copy.Height = copy.Depth = 1;
+        return copy;
+    }
+
+    // Copies the table to the device, and follows it in most ways.
+    CUgraph make_graph(Word **from)
+    {
+        CUgraph made, whole;
+        CUgraphNode following = nullptr, changing, child;
+        size_t count = 1;
+        CUcontext context;
+        CHECK_DRIVER(cuCtxGetCurrent(&context));
+        CHECK(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal));
+        if (is("graph-captured"))
+            CHECK(cudaMemcpyAsync(table, from, entries * sizeof(Word), cudaMemcpyHostToDevice, stream));
+        if (!is("graph-alone"))
+            by_table<<<1, 1, 0, stream>>>(table, entries, 1, sum);
+        CHECK(cudaStreamEndCapture(stream, (cudaGraph_t *)&made));
+        if (is("graph-captured"))
+            return made;
+        if (!is("graph-alone"))
+            CHECK_DRIVER(cuGraphGetNodes(made, &following, &count));
+        const CUDA_MEMCPY3D copy = upload_node(from);
+        CHECK_DRIVER(cuGraphAddMemcpyNode(&copying, made, nullptr, 0, &copy, context));
+        if (following)
+            CHECK_DRIVER(cuGraphAddDependencies(made, &copying, &following, nullptr, 1));
+        if (is("graph-host")) {
+            const CUDA_HOST_NODE_PARAMS host_function = {change, this};
+            CHECK_DRIVER(cuGraphAddHostNode(&changing, made, nullptr, 0, &host_function));
+            CHECK_DRIVER(cuGraphAddDependencies(made, &changing, &copying, nullptr, 1));
+        }
+        if (!is("graph-child"))
+            return made;
+        CHECK_DRIVER(cuGraphCreate(&whole, 0));
+        CHECK_DRIVER(cuGraphAddChildGraphNode(&child, whole, nullptr, 0, made));
+        CHECK_DRIVER(cuGraphDestroy(made));
+        return whole;
+    }
+
+    // The host changes what the graph copies, or the graph is told to copy from elsewhere.
+    void launch_graph()
+    {
+        const bool anew = step % 7 == 0;
+        Word **from = is("graph-set") || is("graph-updated") ? pinned + step / 7 % 2 * entries : pinned;
+        if (anew)
+            choose(step / 7 * 11);
+        if (!graph) {
+            CUgraph made = make_graph(from);
+            CHECK_DRIVER(cuGraphInstantiateWithFlags(&graph, made, 0));
+            if (!is("graph-set")) // which names a node of it later
+                CHECK_DRIVER(cuGraphDestroy(made));
+        } else if (anew && is("graph-set")) {
+            CUcontext context;
+            const CUDA_MEMCPY3D copy = upload_node(from);
+            CHECK_DRIVER(cuCtxGetCurrent(&context));
+            CHECK_DRIVER(cuGraphExecMemcpyNodeSetParams(graph, copying, &copy, context));
+        } else if (anew && is("graph-updated")) {
+            CUgraphExecUpdateResultInfo told;
+            CUgraph made = make_graph(from);
+            CHECK_DRIVER(cuGraphExecUpdate(graph, made, &told));
+            CHECK_DRIVER(cuGraphDestroy(made));
+        }
+        if (is("graph-behind-host"))
+            CHECK(cudaLaunchHostFunc(stream, change, this));
+        for (size_t i = 0; i < entries && !is("graph-host") && !is("graph-behind-host"); i++)
+            from[i] = few.tensor[i % FEW];
+        CHECK_DRIVER(cuGraphLaunch(graph, stream));
+        if (is("graph-alone"))
+            by_table<<<1, 1, 0, stream>>>(table, entries, 1, sum);
     }
 
     // Before the others are used.
@@ -473,7 +561,9 @@ struct Program {
         use_all();
         if (is("pinned-at-once"))
             prepare();
-        if (is("list"))
+        if (uses_graph())
+            launch_graph();
+        else if (is("list"))
             by_head<<<1, 1, 0, stream>>>((Word *)table, step + 1, sum);
         else if (is("variable"))
             by_variable<<<1, 1, 0, stream>>>(step + 1, sum);
