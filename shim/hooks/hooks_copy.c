@@ -419,6 +419,8 @@ static bool may_change_before_it_runs(const struct spw_graph_writes *w)
 static void node(struct copy *c, const struct spw_graph_writes *w, const struct spw_box *b)
 {
     const bool is_upload = b->from.at && !spw_in_arena(b->from.at) && is_host(b->from.at);
+    if (spw_in_arena(b->from.at) && is_host(b->to.at))
+        return;
     write_to(c, b->to.at, spw_box_span(b, &b->to));
     if (b->from.at)
         spw_box_rows(b, is_upload ? learn_row : learn_addresses);

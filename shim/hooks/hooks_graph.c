@@ -72,8 +72,22 @@ static void pin_copy(const CUDA_MEMCPY3D *p)
 
 static void pin_set(const CUDA_MEMSET_NODE_PARAMS *p)
 {
-    if (p)
-        pin(p->dst);
+    if (!p)
+        return;
+    const struct spw_box box = spw_graph_writes_set_box(p);
+    spw_graph_writes_meet(&box);
+    pin(p->dst);
+}
+
+/* As a node of its own kind has it, which does not say the context. */
+static CUDA_MEMSET_NODE_PARAMS set_of(const CUgraphNodeParams *p)
+{
+    return (CUDA_MEMSET_NODE_PARAMS){.dst = p->memset.dst,
+                                     .pitch = p->memset.pitch,
+                                     .value = p->memset.value,
+                                     .elementSize = p->memset.elementSize,
+                                     .width = p->memset.width,
+                                     .height = p->memset.height};
 }
 
 static void pin_memops(const CUDA_BATCH_MEM_OP_NODE_PARAMS *p)
@@ -90,6 +104,7 @@ static void pin_semaphores(const CUDA_EXT_SEM_WAIT_NODE_PARAMS *p)
 
 static void pin_node(const CUgraphNodeParams *p)
 {
+    CUDA_MEMSET_NODE_PARAMS set;
     switch (p ? p->type : CU_GRAPH_NODE_TYPE_EMPTY) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
         spw_pin_launch(p->kernel.func ? p->kernel.func : (CUfunction)p->kernel.kern, p->kernel.kernelParams,
@@ -99,7 +114,8 @@ static void pin_node(const CUgraphNodeParams *p)
         pin_copy(&p->memcpy.copyParams);
         break;
     case CU_GRAPH_NODE_TYPE_MEMSET:
-        pin(p->memset.dst);
+        set = set_of(p);
+        pin_set(&set);
         break;
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         for (unsigned i = 0; p->memOp.paramArray && i < p->memOp.count; i++)
@@ -360,21 +376,12 @@ CUresult spw_on_cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams *no
     return SPW_PIN_THEN(pin_node(nodeParams), cuGraphNodeSetParams_v2, (hNode, nodeParams));
 }
 
-/* The node of an executable graph copies this now. */
-static CUresult copy_changed(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D *p, CUresult result)
+/* The node of an executable graph copies or sets this now. */
+static CUresult changed(CUgraphExec exec, CUgraphNode node, struct spw_box box, CUresult result)
 {
-    const struct spw_box box = spw_box_3d(p);
     if (result == CUDA_SUCCESS)
         spw_graph_writes_change(exec, node, &box);
     return result;
-}
-
-CUresult spw_on_cuGraphExecMemcpyNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, const CUDA_MEMCPY3D *copyParams,
-                                               CUcontext ctx)
-{
-    return copy_changed(
-        hGraphExec, hNode, copyParams,
-        SPW_PIN_THEN(pin_copy(copyParams), cuGraphExecMemcpyNodeSetParams, (hGraphExec, hNode, copyParams, ctx)));
 }
 
 static CUresult exchanged(CUgraphExec exec, CUgraph child, CUresult result)
@@ -387,9 +394,13 @@ static CUresult exchanged(CUgraphExec exec, CUgraph child, CUresult result)
 CUresult spw_on_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
     const CUresult r = SPW_PIN_THEN(pin_node(nodeParams), cuGraphExecNodeSetParams, (hGraphExec, hNode, nodeParams));
+    CUDA_MEMSET_NODE_PARAMS set;
     switch (nodeParams ? nodeParams->type : CU_GRAPH_NODE_TYPE_EMPTY) {
     case CU_GRAPH_NODE_TYPE_MEMCPY:
-        return copy_changed(hGraphExec, hNode, &nodeParams->memcpy.copyParams, r);
+        return changed(hGraphExec, hNode, spw_box_3d(&nodeParams->memcpy.copyParams), r);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        set = set_of(nodeParams);
+        return changed(hGraphExec, hNode, spw_graph_writes_set_box(&set), r);
     case CU_GRAPH_NODE_TYPE_GRAPH:
         return exchanged(hGraphExec, nodeParams->graph.graph, r);
     default:
@@ -459,10 +470,11 @@ CUresult spw_on_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUg
         return SPW_PIN_THEN(look(nodeParams), symbol, (hGraphExec, hNode, nodeParams)); \
     }
 
-#define SET_EXEC_NODE_IN_CONTEXT(symbol, type, look) \
+#define SET_EXEC_WRITE(symbol, type, look, box_of) \
     CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUgraphNode hNode, const type *nodeParams, CUcontext ctx) \
     { \
-        return SPW_PIN_THEN(look(nodeParams), symbol, (hGraphExec, hNode, nodeParams, ctx)); \
+        return changed(hGraphExec, hNode, nodeParams ? box_of(nodeParams) : (struct spw_box){0}, \
+                       SPW_PIN_THEN(look(nodeParams), symbol, (hGraphExec, hNode, nodeParams, ctx))); \
     }
 
 ADD_NODE(cuGraphAddKernelNode, CUDA_KERNEL_NODE_PARAMS_v1, pin_kernel_v1)
@@ -474,10 +486,11 @@ SET_EXEC_NODE(cuGraphExecKernelNodeSetParams_v2, CUDA_KERNEL_NODE_PARAMS, pin_ke
 
 ADD_NODE_IN_CONTEXT(cuGraphAddMemcpyNode, CUDA_MEMCPY3D, pin_copy)
 SET_NODE(cuGraphMemcpyNodeSetParams, CUDA_MEMCPY3D, pin_copy)
+SET_EXEC_WRITE(cuGraphExecMemcpyNodeSetParams, CUDA_MEMCPY3D, pin_copy, spw_box_3d)
 
 ADD_NODE_IN_CONTEXT(cuGraphAddMemsetNode, CUDA_MEMSET_NODE_PARAMS, pin_set)
 SET_NODE(cuGraphMemsetNodeSetParams, CUDA_MEMSET_NODE_PARAMS, pin_set)
-SET_EXEC_NODE_IN_CONTEXT(cuGraphExecMemsetNodeSetParams, CUDA_MEMSET_NODE_PARAMS, pin_set)
+SET_EXEC_WRITE(cuGraphExecMemsetNodeSetParams, CUDA_MEMSET_NODE_PARAMS, pin_set, spw_graph_writes_set_box)
 
 ADD_NODE(cuGraphAddBatchMemOpNode, CUDA_BATCH_MEM_OP_NODE_PARAMS, pin_memops)
 ADD_NODE(cuGraphAddExternalSemaphoresWaitNode, CUDA_EXT_SEM_WAIT_NODE_PARAMS, pin_semaphores)

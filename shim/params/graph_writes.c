@@ -1,4 +1,4 @@
-/* graph_writes.c - reads graphs node by node, and keeps a list for each executable one with copies that matter. */
+/* graph_writes.c - reads graphs node by node, and keeps a list for each executable one with writes that matter. */
 #include "graph_writes.h"
 
 #include <errno.h>
@@ -32,13 +32,18 @@ static atomic_bool any; /* some node has been met that matters */
 
 static bool matters(const struct spw_box *box)
 {
-    return box->from.at && !spw_in_arena(box->from.at);
+    return !spw_in_arena(box->to.at) || (box->from.at && !spw_in_arena(box->from.at));
 }
 
 void spw_graph_writes_meet(const struct spw_box *box)
 {
     if (!box || matters(box))
         atomic_store_explicit(&any, true, memory_order_relaxed);
+}
+
+struct spw_box spw_graph_writes_set_box(const CUDA_MEMSET_NODE_PARAMS *p)
+{
+    return (struct spw_box){{p->dst, p->pitch, p->height}, {0}, p->width * p->elementSize, p->height, 1};
 }
 
 static int add(struct spw_graph_writes *w, CUgraphNode node, const struct spw_box *box)
@@ -63,6 +68,14 @@ static int add_copy(struct spw_graph_writes *w, CUgraphNode node)
     return r < 0 ? r : add(w, node, &box);
 }
 
+static int add_set(struct spw_graph_writes *w, CUgraphNode node)
+{
+    CUDA_MEMSET_NODE_PARAMS p = {0};
+    const int r = spw_result(SPW_ASK(cuGraphMemsetNodeGetParams, node, &p));
+    const struct spw_box box = spw_graph_writes_set_box(&p);
+    return r < 0 ? r : add(w, node, &box);
+}
+
 static int read_graph(struct spw_graph_writes *w, CUgraph graph);
 
 static int read_child(struct spw_graph_writes *w, CUgraphNode node)
@@ -81,13 +94,14 @@ static int read_node(struct spw_graph_writes *w, CUgraphNode node)
     switch (type) {
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return add_copy(w, node);
+    case CU_GRAPH_NODE_TYPE_MEMSET:
+        return add_set(w, node);
     case CU_GRAPH_NODE_TYPE_GRAPH:
         return read_child(w, node);
     case CU_GRAPH_NODE_TYPE_HOST:
         w->calls_host = true;
         return 0;
     case CU_GRAPH_NODE_TYPE_KERNEL:
-    case CU_GRAPH_NODE_TYPE_MEMSET:
     case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:

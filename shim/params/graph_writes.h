@@ -1,9 +1,9 @@
-/* graph_writes.h - what executable graphs copy from the host.
+/* graph_writes.h - what executable graphs copy from the host, and what they write outside of the arenas.
  *
- * What a graph touches is pinned, so most of its copies never matter again. One from memory of the host brings what the host
- * has put there by the time of each launch, addresses for instance. Which there are is read from the graph with the driver's
- * help when it is made executable, whether they were captured or added, in child graphs as well, and is changed with the
- * executable graph.
+ * What a graph touches is pinned, so most of its copies and sets never matter again. One from memory of the host brings what
+ * the host has put there by the time of each launch, addresses for instance. One to memory outside of the arenas may write a
+ * variable of a module. Which there are is read from the graph with the driver's help when it is made executable, whether
+ * they were captured or added, in child graphs as well, and is changed with the executable graph.
  *
  * Any thread. */
 #ifndef SPILLWAY_SHIM_GRAPH_WRITES_H
@@ -13,8 +13,8 @@
 
 struct spw_graph_write {
     CUgraphNode node;
-    struct spw_box box;
-    bool is_off; /* the program has disabled the node */
+    struct spw_box box; /* a set comes from nowhere */
+    bool is_off;        /* the program has disabled the node */
 };
 
 struct spw_graph_writes {
@@ -24,15 +24,18 @@ struct spw_graph_writes {
     bool is_unknown; /* there may be more, and others */
 };
 
-/* A node with this copy is about to be made, or changed: in some graph, or by a capture (which need not say what it is:
- * NULL). Until one is met that matters, no graph is looked at. */
+/* A node with this copy or set is about to be made, or changed: in some graph, or by a capture (which need not say what it
+ * is: NULL). Until one is met that matters, no graph is looked at. */
 void spw_graph_writes_meet(const struct spw_box *box);
+
+/* Where a set writes. */
+struct spw_box spw_graph_writes_set_box(const CUDA_MEMSET_NODE_PARAMS *set);
 
 /* The driver has made `exec` of the graph, or updated it with the graph. */
 void spw_graph_writes_made(CUgraphExec exec, CUgraph graph);
 void spw_graph_writes_updated(CUgraphExec exec, CUgraph graph);
 
-/* The node of the executable graph copies this now; is disabled or enabled; is this child graph now. */
+/* The node of the executable graph copies or sets this now; is disabled or enabled; is this child graph now. */
 void spw_graph_writes_change(CUgraphExec exec, CUgraphNode node, const struct spw_box *box);
 void spw_graph_writes_enable(CUgraphExec exec, CUgraphNode node, bool on);
 void spw_graph_writes_exchange(CUgraphExec exec, CUgraph child);

@@ -47,4 +47,10 @@ for percent, again in {80: 0, 60: 25, 40: 2 * STEPS}.items():
 @sentence("a variable that is as the image says until a kernel changes it late: the same bits, and nothing stops the program")
 def _():
     same(40, 2 * STEPS, "--late")
+
+
+for way, how in {"--captured": "a copy that was captured", "--node": "a node that copies", "--set": "a node that sets"}.items():
+    @sentence(f"a constant that a graph writes, by {how}: the same bits, and nothing stops the program")
+    def _(way=way):
+        same(40, STEPS, "--late", way)
 finish()

@@ -13,6 +13,7 @@
 #define LOW  UINT64_C(0x100000)
 #define HIGH UINT64_C(0x200000)
 #define HOST UINT64_C(0x9000)
+#define FAR  UINT64_C(0x800000) /* memory of the device that lies outside */
 #define EXEC ((CUgraphExec)0xe)
 
 /* ---- the driver: graphs as lists of nodes ---- */
@@ -69,6 +70,12 @@ static CUresult get_copy(CUgraphNode node, CUDA_MEMCPY3D *ret)
     return CUDA_SUCCESS;
 }
 
+static CUresult get_set(CUgraphNode node, CUDA_MEMSET_NODE_PARAMS *ret)
+{
+    *ret = (CUDA_MEMSET_NODE_PARAMS){.dst = ((struct node *)node)->to, .elementSize = 4, .width = 16, .height = 1};
+    return CUDA_SUCCESS;
+}
+
 static CUresult get_child(CUgraphNode node, CUgraph *child)
 {
     *child = (CUgraph)((struct node *)node)->child;
@@ -82,6 +89,7 @@ static int start(void **state)
     spw_driver.cuGraphGetNodes = get_nodes;
     spw_driver.cuGraphNodeGetType = get_type;
     spw_driver.cuGraphMemcpyNodeGetParams = get_copy;
+    spw_driver.cuGraphMemsetNodeGetParams = get_set;
     spw_driver.cuGraphChildGraphNodeGetGraph = get_child;
     graphs_read = 0;
     spw_graph_writes_reset();
@@ -144,6 +152,21 @@ static void copies_from_the_host_are_listed_with_those_of_child_graphs(void **st
     assert_writes(0, NULL);
 }
 
+static void copies_and_sets_are_listed_that_write_outside(void **state)
+{
+    const struct spw_box first = box_of(FAR, LOW);
+    struct graph g = {3,
+                      {{CU_GRAPH_NODE_TYPE_MEMCPY, FAR, LOW, NULL},
+                       {CU_GRAPH_NODE_TYPE_MEMSET, LOW, 0, NULL},
+                       {CU_GRAPH_NODE_TYPE_MEMSET, FAR + 64, 0, NULL}}};
+    make_of(&g);
+    assert_writes(2, &first);
+    struct spw_graph_writes w = spw_graph_writes_of(EXEC);
+    assert_int_equal(w.list[1].box.to.at, FAR + 64);
+    assert_int_equal(spw_box_bytes(&w.list[1].box), 64);
+    free(w.list);
+}
+
 static void a_function_of_the_host_is_told(void **state)
 {
     struct graph g = {2, {{CU_GRAPH_NODE_TYPE_HOST, 0, 0, NULL}, {CU_GRAPH_NODE_TYPE_MEMCPY, LOW, HOST, NULL}}};
@@ -203,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(no_graph_is_read_before_a_copy_was_met_that_matters, start),
         cmocka_unit_test_setup(copies_from_the_host_are_listed_with_those_of_child_graphs, start),
+        cmocka_unit_test_setup(copies_and_sets_are_listed_that_write_outside, start),
         cmocka_unit_test_setup(a_function_of_the_host_is_told, start),
         cmocka_unit_test_setup(what_cannot_be_read_is_unknown, start),
         cmocka_unit_test_setup(a_node_changes_with_the_executable_graph, start),
