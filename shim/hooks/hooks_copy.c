@@ -36,6 +36,7 @@ struct copy { /* one driver call that copies or sets */
     CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
     CUdeviceptr written_few[ENDS], read_few[ENDS], hits[2 * ENDS];
     CUdeviceptr *many;
+    CUstream stream;
     CUgraphExec graph; /* it is launched; NULL: it is a copy or set */
     struct spw_call_args submission;
     int failure; /* of seeing to what depends on memory that it writes outside of our arenas */
@@ -49,6 +50,7 @@ static void copy_init(struct copy *c)
     c->writes = c->reads = 0;
     c->sets = c->is_blind = c->cuts_words = c->writes_variable = false;
     c->bytes = 0;
+    c->stream = NULL;
     c->graph = NULL;
     c->written = c->written_few;
     c->read = c->read_few;
@@ -126,6 +128,7 @@ static struct spw_signature signature_of(const struct copy *c)
 /* CUDA_SUCCESS: make the driver call, then copy_end(). Anything else is the answer to the program. */
 static CUresult copy_begin(struct copy *c, const char *name, CUstream stream)
 {
+    c->stream = stream;
     if (spw_pin_failure < 0)
         return spw_cuda(spw_pin_failure);
     if (c->failure < 0)
@@ -166,7 +169,7 @@ static CUresult copy_end(struct copy *c, CUresult result)
         spw_op_answered(&c->op, result == CUDA_SUCCESS);
     }
     if (__builtin_expect(c->writes_variable, 0))
-        spw_twins_changed();
+        spw_twins_written(c->stream);
     atomic_fetch_sub_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     free(c->many);
     return spw_spot_check_after_wait(result);

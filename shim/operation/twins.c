@@ -8,6 +8,7 @@
 
 #include "tables.h"
 #include "ask.h"
+#include "capture.h"
 #include "context.h"
 #include "layout.h"
 #include "lock.h"
@@ -64,6 +65,7 @@ struct counterpart {
 static struct source *sources;
 static struct counterpart *counterparts;
 static uint64_t changes = 1;
+static struct spw_uses writers; /* of variables: what the program has given to its streams for that */
 
 struct spw_twin_counts spw_twin_counts;
 CUdeviceptr spw_twins_low, spw_twins_high;
@@ -358,10 +360,28 @@ void spw_twins_changed(void)
     spw_unlock();
 }
 
+void spw_twins_written(CUstream stream)
+{
+    spw_lock();
+    struct spw_stream *s = spw_stream_of_locked(stream);
+    if (s && !spw_is_capturing(stream))
+        spw_uses_add_locked(&writers, s, spw_stream_next_locked(s));
+    changes++;
+    spw_unlock();
+}
+
+/* The program's writes may not have happened yet, on streams that what runs in the twin has nothing to do with. */
+static int order_behind_writers(const struct twin *twin, struct spw_stream *s)
+{
+    return twin->alike == changes ? 0 : spw_uses_order_locked(&writers, s);
+}
+
 static int make_variables_alike(struct twin *twin, struct spw_stream *s)
 {
-    const int r = spw_module_variables_copy(twin->source->variables, twin->context, twin->handle,
-                                            spw_image_is_library(twin->source->image), s);
+    int r = order_behind_writers(twin, s);
+    if (r == 0)
+        r = spw_module_variables_copy(twin->source->variables, twin->context, twin->handle,
+                                      spw_image_is_library(twin->source->image), s);
     if (r == 0)
         twin->alike = changes;
     return r;
@@ -544,7 +564,8 @@ int spw_twin_order_locked(CUfunction f, CUcontext context, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct counterpart *c = find_counterpart(f, context);
-    return c ? spw_uses_order_locked(&c->twin->uses, s) : 0;
+    const int r = c ? spw_uses_order_locked(&c->twin->uses, s) : 0;
+    return c && r == 0 ? order_behind_writers(c->twin, s) : r;
 }
 
 int spw_twin_use_locked(CUfunction f, CUcontext context, struct spw_stream *s, CUfunction *ret_twin)
@@ -569,6 +590,7 @@ void spw_twins_reset(void)
     {
         forget(s);
     }
+    writers = (struct spw_uses){0};
     spw_twins_low = spw_twins_high = 0;
     spw_twins_have_variables = false;
 }

@@ -51,9 +51,12 @@ void spw_twins_variable(const void *owner, const char *name, CUdeviceptr address
 /* All such variables lie in here; both 0: there are none. */
 extern CUdeviceptr spw_twins_low SPW_OURS, spw_twins_high SPW_OURS;
 
-/* A copy or set is about to write there. True: to a variable, and spw_twins_changed() has to be called when the driver has
+/* A copy or set is about to write there. True: to a variable, and spw_twins_written() has to be called when the driver has
  * been told. */
 bool spw_twins_write(CUdeviceptr address, size_t bytes);
+
+/* It was given to the stream, or refused: twins are made alike behind it. */
+void spw_twins_written(CUstream stream);
 
 /* The program copies from memory of the host to there. Where that is a constant, and addresses are among it, or may be by
  * the time that it is copied, what kernels of the module reach is not known any more. What kernels can write is searched
@@ -63,7 +66,7 @@ void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes);
 /* The same of memory of a device: what that is, nobody sees. */
 void spw_twins_copied(CUdeviceptr address, size_t bytes);
 
-/* Something that a twin has to have alike may be another from now on: variables, attributes. */
+/* Attributes that a twin has to have alike may be others from now on. */
 void spw_twins_changed(void);
 
 /* Its end: waits for what runs in the twins, and unloads them. Before the driver is told. */
@@ -94,7 +97,8 @@ void spw_twin_holds_addresses_locked(CUfunction f, CUcontext context);
 /* The variables of the module that a function with a twin is in. NULL: kernels of it can write none. */
 const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext context);
 
-/* Orders what is submitted to `s` next behind all that ran in the module's twin. As spw_uses_order_locked(). */
+/* Orders what is submitted to `s` next behind all that ran in the module's twin, and behind writes that it is not alike
+ * after. As spw_uses_order_locked(). */
 int spw_twin_order_locked(CUfunction f, CUcontext context, struct spw_stream *s);
 
 /* What is to be launched in its place, as an operation of `s` that is numbered already. What has changed is made alike

@@ -93,6 +93,24 @@ static void uses_of_one_twin_on_several_streams_are_ordered(void **state)
     assert_int_equal(spw_twin_order_locked((CUfunction)0x99999910, context, spw_stream_of_locked(t)), 0);
 }
 
+/* On a stream that the twin's has nothing to do with. */
+static void variables_are_copied_behind_what_writes_them(void **state)
+{
+    CUmodule module = program_loads(SPW_IMAGE_MODULE_DATA);
+    CUfunction f = function_of(module);
+    const CUdeviceptr a = allocate(BYTES);
+    spw_twins_variable(module, "v", address_of(module), LENGTH);
+    assert_int_equal(make(f), 0);
+    (void)use_on(f, t);
+    assert_true(spw_twins_write(address_of(module), 1));
+    fake_fill(s, a, BYTES, 7);
+    spw_twins_written(s);
+    (void)use_on(f, t);
+    assert_int_equal(driver.copy_count, 1);
+    fake_expect(t, a, BYTES, 7);
+    fake_run_all();
+}
+
 static void a_handle_that_comes_again_is_another_module(void **state)
 {
     CUmodule module = program_loads(SPW_IMAGE_MODULE_DATA);
@@ -147,6 +165,7 @@ int main(void)
         TEST(without_memory_there_is_none_and_nothing_is_lost),
         TEST(a_twin_goes_before_its_module_when_nothing_runs_in_it_any_more),
         TEST(uses_of_one_twin_on_several_streams_are_ordered),
+        TEST(variables_are_copied_behind_what_writes_them),
         TEST(a_handle_that_comes_again_is_another_module),
         TEST(modules_go_with_their_context),
         TEST(nothing_is_kept_where_nothing_is_recomputed),

@@ -116,7 +116,7 @@ static void variables_that_the_program_writes_are_copied_before_the_next_use(voi
     assert_false(spw_twins_write(variable + LENGTH, 64));
     assert_false(spw_twins_write(variable - 64, 64));
     assert_true(spw_twins_write(variable + LENGTH - 1, 64));
-    spw_twins_changed();
+    spw_twins_written(s);
     (void)use_on(f, t);
     assert_int_equal(driver.copy_count, 1);
     assert_int_equal(driver.copies[0].from, variable);
@@ -126,8 +126,8 @@ static void variables_that_the_program_writes_are_copied_before_the_next_use(voi
     (void)use_on(f, s);
     assert_int_equal(driver.copy_count, 1);
     assert_true(spw_twins_write(variable - 1, 2));
-    (void)use_on(f, s);  /* who runs before the copy was submitted */
-    spw_twins_changed(); /* has to copy again behind it */
+    (void)use_on(f, s);   /* who runs before the copy was submitted */
+    spw_twins_written(s); /* has to copy again behind it */
     (void)use_on(f, s);
     assert_int_equal(driver.copy_count, 3);
 }
