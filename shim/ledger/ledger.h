@@ -49,9 +49,8 @@ enum {
     SPW_FENCED = 1024, /* its memory came from others who may still be at it (deferred_unmap.h), or we write there beside the
                         * program (mover.h), or read a slot of a slab: resident, and whoever uses it comes after `fence` */
     SPW_OWED = 256,    /* of a slab: a slot is owed what it held before an operation was run again (replay.h) */
-    SPW_AWAITED =
-        2048, /* what was copied to it from the host may be addresses, and was not read yet: settled first (seek.h) */
-    SPW_LOOKED = 4096, /* a look for addresses there has no answer yet (seek.h) */
+    SPW_AWAITED = 2048, /* it may hold addresses that matter to whoever uses it, and was not read yet: that first (seek.h) */
+    SPW_LOOKED = 4096,  /* a look for addresses there has no answer yet (seek.h) */
     SPW_ABSENT = SPW_EMPTY | SPW_EVICTED | SPW_DROPPED
 };
 

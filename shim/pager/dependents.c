@@ -4,6 +4,7 @@
 #include "lock.h"
 #include "rebuild.h"
 #include "rematerialiser.h"
+#include "seek.h"
 
 /* ---- dropping ---- */
 
@@ -46,8 +47,8 @@ bool spw_dependents_can_drop_locked(struct spw_device *d, const struct spw_block
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_recorded_op *m = b->content.maker;
     struct spw_rebuild rebuild;
-    if (!m || b->object.attention & SPW_ABSENT || b->pinned || !has_bytes(b) || !spw_rebuild_find(m, &rebuild) ||
-        !spw_rebuild_is_good(&rebuild))
+    if (!m || b->object.attention & SPW_ABSENT || b->pinned || !has_bytes(b) || spw_seek_forbids_drops_locked() ||
+        !spw_rebuild_find(m, &rebuild) || !spw_rebuild_is_good(&rebuild))
         return false;
     const struct spw_rebuild_part *own = spw_rebuild_part_of(&rebuild, &b->content);
     return own && own->writers && all_is_usable(d, &rebuild);

@@ -19,8 +19,8 @@
 #include "outside.h"
 #include "recorded_op.h"
 #include "seek_device.h"
+#include "seek_found.h"
 #include "seek_kinds.h"
-#include "seek_losses.h"
 #include "slab.h"
 
 enum {
@@ -35,22 +35,20 @@ struct spw_sought spw_sought;
 
 /* ---- looks that have no answer yet, oldest first ---- */
 
-struct range {
-    CUdeviceptr address;
-    uint64_t bytes, serial; /* of the allocation; 0: a slab */
-};
-
 struct look {
     struct spw_uses uses; /* complete: its answers are there */
     uint64_t key;         /* of its kind; 0: none */
     uint64_t first, end;  /* ranges */
     unsigned base;        /* of its ranges' numbers: 0, or RANGES */
     bool tainted;
-    struct spw_pointer_tables_find found; /* in the ranges that are concluded */
+    bool is_heeded;         /* whoever uses what it is for waits for it */
+    bool is_audited;        /* it is of what is trusted: nothing is suspected for it */
+    bool is_new, is_stored; /* of what was found in the ranges that are concluded (seek_found.h) */
 };
 
-static struct range ranges[2 * RANGES]; /* range n at n modulo RANGES, behind its look's base; its answer has that number */
-static struct look looks[LOOKS];        /* look n at n modulo LOOKS */
+static struct spw_seek_range
+    ranges[2 * RANGES];          /* range n at n modulo RANGES, behind its look's base; its answer has that number */
+static struct look looks[LOOKS]; /* look n at n modulo LOOKS */
 static uint64_t range_first, range_end;
 static _Atomic uint64_t look_first, look_end, /* these are read without the lock too */
     missed, made_good; /* times that something could not be looked at; so many of them before the last sweep */
@@ -87,6 +85,15 @@ static void await(CUdeviceptr address)
         o->attention |= SPW_AWAITED;
 }
 
+bool spw_seek_forbids_drops_locked(void)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    for (uint64_t n = look_first; n != look_end; n++)
+        if (!looks[n % LOOKS].is_heeded && !looks[n % LOOKS].is_audited)
+            return true;
+    return false;
+}
+
 static void acquit_all(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
@@ -121,20 +128,22 @@ static bool look_through(struct look *l, struct spw_stream *s, CUstream handle, 
     if (l->end - range_first == RANGES)
         return false;
     const unsigned index = index_of(l, l->end++);
-    ranges[index] = (struct range){a.address, a.size_bytes, a.serial};
+    ranges[index] = (struct spw_seek_range){a.address, a.size_bytes, a.serial};
     spw_seek_submit_locked(s->device >= 0 ? s->device : a.device, s->context, handle, a.address, a.size_bytes, index);
     note_look(spw_object_at_locked(address), s);
     return true;
 }
 
-static void look(struct spw_op *op, uint64_t key, bool tainted)
+/* As `like` says. */
+static void look(struct spw_op *op, const struct look *like)
 {
     struct look *l = &looks[look_end % LOOKS];
     if (op->everything || look_end - look_first == LOOKS || spw_is_capturing(op->handle)) {
         missed++;
         return;
     }
-    *l = (struct look){.key = key, .tainted = tainted, .first = range_end, .end = range_end};
+    *l = *like;
+    l->first = l->end = range_end;
     spw_uses_add_locked(&l->uses, op->stream, spw_stream_next_locked(op->stream));
     for (unsigned i = 0; i < op->reached; i++)
         if (spw_op_may_write_hit(op, i) && !look_through(l, op->stream, op->handle, op->hits[i])) {
@@ -146,20 +155,32 @@ static void look(struct spw_op *op, uint64_t key, bool tainted)
     spw_sought.looks++;
 }
 
+/* What is suspected of a launch or copy until the look behind it has an answer. Who follows an address that it has stored
+ * would change what something dropped is made of, without anybody knowing: then its users wait for the answer. */
+static void look_behind(struct spw_op *op, const struct spw_seek_kind *k, struct look like, bool is_upload)
+{
+    like.is_audited = !spw_seek_is_suspicious(k, like.tainted);
+    like.is_heeded = !like.is_audited && (is_upload || spw_anything_dropped_locked());
+    for (unsigned i = 0; i < op->reached && !like.is_audited; i++) {
+        suspect(op->hits[i]);
+        if (like.is_heeded && spw_op_may_change_hit(op, i))
+            await(op->hits[i]);
+    }
+    look(op, &like);
+}
+
 void spw_seek_launched(struct spw_op *op)
 {
     if (!spw_seeking)
         return;
-    const bool tainted = op->reached > op->count;
+    const struct look like = {.key = (uint64_t)(uintptr_t)op->function, .tainted = op->reached > op->count};
     spw_lock();
-    struct spw_seek_kind *k = spw_seek_kind_of((uint64_t)(uintptr_t)op->function);
-    if (!spw_seek_is_trusted(k, tainted)) {
-        for (unsigned i = 0; i < op->reached && spw_seek_is_suspicious(k, tainted); i++)
-            suspect(op->hits[i]);
+    struct spw_seek_kind *k = spw_seek_kind_of(like.key);
+    if (!spw_seek_is_trusted(k, like.tainted)) {
         if (op->everything && k)
             k->looks[0]++; /* nobody will ever know more of it */
-        look(op, (uint64_t)(uintptr_t)op->function, tainted);
-    } else if (!tainted) {
+        look_behind(op, k, like, false);
+    } else if (!like.tainted) {
         spw_layout_unwatch(op->function);
     }
     spw_unlock();
@@ -171,131 +192,18 @@ void spw_seek_copied(struct spw_op *op, uint64_t bytes, bool is_unsettled)
     const bool uploaded = !op->read_only;
     if (!spw_seeking)
         return;
+    const struct look like = {.key = uploaded ? spw_seek_key_of_upload(bytes) : 0};
     spw_lock();
-    const struct spw_seek_kind *k = uploaded ? spw_seek_kind_of(spw_seek_key_of_upload(bytes)) : NULL;
-    if (uploaded ? !spw_seek_is_trusted(k, false) : is_unsettled) {
-        for (unsigned i = 0; i < op->count && spw_seek_is_suspicious(k, false); i++) {
-            suspect(op->hits[i]);
-            if (uploaded)
-                await(op->hits[i]);
-        }
-        look(op, uploaded ? spw_seek_key_of_upload(bytes) : 0, false);
-    }
+    const struct spw_seek_kind *k = uploaded ? spw_seek_kind_of(like.key) : NULL;
+    if (uploaded ? !spw_seek_is_trusted(k, false) : is_unsettled)
+        look_behind(op, k, like, uploaded);
     spw_unlock();
 }
 
 /* ---- conclusions ---- */
 
-/* What the words lead to that somebody may have written through them; and, where they cannot be remembered, keeps it. */
-static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins)
-{
-    struct spw_object *last = NULL;
-    for (uint64_t i = 0; i < count; i++) {
-        struct spw_object *o = word[i] ? spw_object_at_locked(word[i]) : NULL;
-        if (!o || o == last)
-            continue;
-        last = o;
-        if (o->kind == SPW_KIND_SLAB) {
-            ((struct spw_slab *)o)->pinned |= pins;
-            continue;
-        }
-        struct spw_block *b = spw_block_of(o);
-        if (o->attention & (SPW_ABSENT | SPW_EVICTING))
-            continue;
-        spw_object_soil(o);
-        if (spw_versions_kept && !b->pinned)
-            spw_version_raise_locked(&b->content);
-        if (pins && !b->pinned && !b->doomed) {
-            b->pinned = true;
-            if (spw_plan_follower_any)
-                spw_follower->pin(b);
-        }
-    }
-}
-
-/* Only what leads to something that is alive, and not into the allocation where it is stored, is an address here. `address`
- * is that of the first word. Of a pack, allocations are told apart: what one of them holds may lead to another. */
-static uint64_t strip(CUdeviceptr *word, uint64_t count, CUdeviceptr address)
-{
-    struct spw_allocation home = {0}, to = {0};
-    uint64_t left = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const CUdeviceptr at = address + i * sizeof(*word);
-        const bool is_known = word[i] - to.address < to.size_bytes;
-        if (at - home.address >= home.size_bytes && !spw_allocation_at_locked(at, &home))
-            home = (struct spw_allocation){0};
-        if (!spw_in_arena(word[i]) || !home.size_bytes || word[i] - home.address < home.size_bytes ||
-            (!is_known && !spw_content_at_locked(word[i], &to)))
-            word[i] = 0;
-        left += word[i] != 0;
-    }
-    return left;
-}
-
-/* Addresses of memory that is not ours: nothing that follows them is run again. True: some are there, and none were known.
- */
-static bool learn_outside(CUdeviceptr address, const void *data, uint64_t bytes)
-{
-    if (!spw_outside_among(address, data, bytes))
-        return false;
-    const bool was_known = spw_outside_has(address, address + bytes);
-    spw_outside_learn(address, data, bytes);
-    return !was_known;
-}
-
-/* Reads a stretch of an allocation back, and notes what is there. */
-static int read_back(const struct spw_allocation *a, CUdeviceptr address, uint64_t bytes, struct spw_seek_losses *losses,
-                     struct spw_pointer_tables_find *found)
-{
-    while (bytes >= sizeof(CUdeviceptr)) {
-        void *data;
-        uint64_t part;
-        struct spw_pointer_tables_find here;
-        int r = spw_seek_read_locked(&spw_devices[a->device], a->context, address, bytes, &data, &part);
-        if (r < 0)
-            return r;
-        found->is_new |= learn_outside(address, data, part);
-        const uint64_t count = part / sizeof(CUdeviceptr);
-        spw_seek_losses_read_locked(losses, address, data, count);
-        const uint64_t addresses = strip(data, count, address);
-        r = spw_pointer_tables_found(address, data, part, &here);
-        found->is_stored |= here.is_stored;
-        if (here.is_new || r < 0) {
-            found->is_new = true;
-            spw_seek_learned++;
-            spw_sought.found += addresses;
-        }
-        note_reached(data, count, r != 0);
-        address += part;
-        bytes -= part;
-    }
-    return 0;
-}
-
-/* All parts of an allocation that have an address in them, or had. `index` is the answer for `r`, in which it lies. */
-static int read_parts(const struct range *r, unsigned index, const struct spw_allocation *a, struct spw_seek_losses *losses,
-                      struct spw_pointer_tables_find *found)
-{
-    const uint64_t part = UINT64_C(1) << spw_seek_shift(r->bytes), end = a->address + a->size_bytes - r->address;
-    uint64_t from = 0, to = 0; /* what is to be read is put together */
-    int failure = 0;
-    for (uint64_t at = a->address - r->address, next; at < end && failure == 0; at = next) {
-        next = (at / part + 1) * part < end ? (at / part + 1) * part : end;
-        if (!spw_seek_found_locked(index, r->bytes, at) && !spw_pointer_tables_has(r->address + at, r->address + next))
-            continue;
-        if (from != to && to != at) {
-            failure = read_back(a, r->address + from, to - from, losses, found);
-            from = at;
-        } else if (from == to) {
-            from = at;
-        }
-        to = next;
-    }
-    return failure || from == to ? failure : read_back(a, r->address + from, to - from, losses, found);
-}
-
 /* Nobody is at what lies there. 0; with `wait` it was waited for, and the lock let go of; else -EAGAIN. */
-static int await_users_unlocking(const struct range *r, bool wait)
+static int await_users_unlocking(const struct spw_seek_range *r, bool wait)
 {
     for (bool everybody = false;;) {
         struct spw_object *o = spw_object_at_locked(r->address);
@@ -313,42 +221,21 @@ static int await_users_unlocking(const struct range *r, bool wait)
     }
 }
 
-static int conclude_slab(const struct range *r, unsigned index, const struct spw_slab *slab, struct spw_seek_losses *losses,
-                         struct spw_pointer_tables_find *found)
+/* -EAGAIN: somebody is at it, and nobody waits. */
+static int conclude_range_unlocking(struct look *l, unsigned index, bool wait)
 {
-    for (uint32_t i = 0; i < slab->slot_count; i++) {
-        struct spw_allocation a;
-        if (!slab->slots[i].size_bytes || !spw_content_at_locked(spw_slot_address(&slab->slots[i]), &a))
-            continue;
-        int failure = read_parts(r, index, &a, losses, found);
-        if (failure < 0)
-            return failure;
-    }
-    return 0;
-}
-
-/* *found tells of all the addresses that are there, too. What is gone by now may have held some that were stored. -EAGAIN:
- * somebody is at it, and nobody waits. */
-static int conclude_range_unlocking(unsigned index, bool wait, struct spw_pointer_tables_find *found)
-{
-    const struct range r = ranges[index];
-    struct spw_allocation a;
+    const struct spw_seek_range r = ranges[index];
+    struct spw_seek_found found = {.is_unheeded = l->is_audited};
     if (!spw_seek_found_any_locked(index) && !spw_pointer_tables_has(r.address, r.address + r.bytes))
         return 0;
     int failure = await_users_unlocking(&r, wait);
     if (failure < 0)
         return failure;
-    const struct spw_object *o = spw_object_at_locked(r.address);
-    const bool is_there = o && !(o->attention & (SPW_FREE | SPW_ABSENT));
-    struct spw_seek_losses losses;
-    spw_seek_losses_begin(&losses, spw_seek_answer_locked(index), r.address, r.bytes);
-    if (is_there && !r.serial && o->kind == SPW_KIND_SLAB)
-        failure = conclude_slab(&r, index, (const struct spw_slab *)o, &losses, found);
-    else if (is_there && r.serial && spw_content_at_locked(r.address, &a) && a.serial == r.serial)
-        failure = read_parts(&r, index, &a, &losses, found);
-    else
-        found->is_stored = true;
-    found->is_stored |= spw_seek_losses_end(&losses);
+    failure = spw_seek_read_found_locked(&r, index, &found);
+    l->is_new |= found.is_new;
+    l->is_stored |= found.is_stored;
+    spw_seek_learned += found.is_new;
+    spw_sought.found += found.addresses;
     return failure;
 }
 
@@ -360,12 +247,12 @@ static void judge(const struct look *l)
     struct spw_seek_kind *k = l->key ? spw_seek_kind_of(l->key) : NULL;
     if (!k)
         return;
-    if (l->found.is_new) {
+    if (l->is_new) {
         k->stores = true;
         spw_debug("addresses are stored by a launch or copy of kind %llx", (unsigned long long)l->key);
         return;
     }
-    if (k->looks[l->tainted] < SPW_SEEK_ENOUGH && !l->found.is_stored && !spw_recorded_op_order_unseen)
+    if (k->looks[l->tainted] < SPW_SEEK_ENOUGH && !l->is_stored && !spw_recorded_op_order_unseen)
         k->looks[l->tainted]++;
     if (!(l->key & 1) && spw_seek_is_trusted(k, false))
         spw_layout_unwatch((CUfunction)(uintptr_t)l->key);
@@ -384,7 +271,7 @@ static int conclude_unlocking(struct look *l, bool wait)
         spw_sought.waits++;
     }
     for (uint64_t n = l->first; n < l->end; n++) {
-        int r = conclude_range_unlocking(index_of(l, n), wait, &l->found);
+        int r = conclude_range_unlocking(l, index_of(l, n), wait);
         if (r < 0)
             return r;
     }
@@ -429,7 +316,7 @@ static int sweep_block(struct spw_device *d, struct spw_block *b, struct look *l
         return r;
     const bool is_slab = o->kind == SPW_KIND_SLAB;
     const unsigned index = index_of(l, l->end++);
-    ranges[index] = (struct range){b->address, b->size_bytes, is_slab ? 0 : b->serial};
+    ranges[index] = (struct spw_seek_range){b->address, b->size_bytes, is_slab ? 0 : b->serial};
     spw_uses_add_locked(&l->uses, s, spw_stream_next_locked(s));
     spw_seek_submit_locked(d->ordinal, s->context, s->handle, b->address, b->size_bytes, index);
     note_look(o, s);

@@ -20,6 +20,10 @@
  * is read back, and what leads to something alive, elsewhere than where it is stored, is noted in pointer_tables.h. So
  * chance finds make a tensor more resident, and nothing wrong.
  *
+ * Whoever follows an address that nobody knows of yet may write what something dropped is made of. So nothing is dropped
+ * while such a look has no answer. Where something is dropped when it begins, whoever uses what its launch may have written
+ * waits for the answer instead: a look that is *heeded*, as all behind uploads are.
+ *
  * Not found: a function that stores addresses for the first time after it was trusted, and not in a launch that is looked at
  * again. Those in variables of modules, host memory, memory that is not ours. See pointer_tables.h for what is no address
  * here.
@@ -47,6 +51,10 @@ int spw_seek_open_unlocking(void);
 /* Some look has no answer yet, or there was no room for one: what is suspected stays. The engine lock is held, or what is
  * asked about is what the calling thread has submitted itself. */
 bool spw_seek_pending(void);
+
+/* Somebody may be following an address that no look has told of yet, and write what it leads to without anybody's knowing:
+ * nothing is dropped, that may be made of that. */
+bool spw_seek_forbids_drops_locked(void);
 
 /* Draws the conclusions from the answers that are there; with `wait`, waits for all of them. Lets go of the engine lock
  * meanwhile. 0, or a failure of the driver. */

@@ -20,7 +20,7 @@ enum { MOST = 4096, WORK = 65536 };
 
 enum { SAMPLED_PAGE = 4096 };
 
-enum work_kind { FILL, EXPECT, HASH, SAMPLE, FIND, OUT, IN, MIX, COPY, RECORD, WAIT };
+enum work_kind { FILL, EXPECT, HASH, SAMPLE, FIND, SEEK, OUT, IN, MIX, COPY, RECORD, WAIT };
 
 struct work {
     enum work_kind kind;
@@ -28,14 +28,14 @@ struct work {
     CUdeviceptr a;
     size_t bytes;
     unsigned char value;
-    void *host;
+    void *host;       /* OUT, IN: the other end; SEEK: what it answers */
     CUdeviceptr to;   /* HASH, SAMPLE, FIND: of its result */
     size_t pitch;     /* SAMPLE: of its pages, `bytes` of them in all */
-    uint64_t pattern; /* that it counts */
+    uint64_t pattern; /* that it counts; SEEK: of how many bytes a part is, as a shift */
     uint64_t sign;    /* that the sum is multiplied by */
     int event;
     unsigned long record;                  /* WAIT: the record that it waits for */
-    struct fake_range ranges[FAKE_RANGES]; /* MIX: read, then written; COPY: from, to; FIND: of numbers */
+    struct fake_range ranges[FAKE_RANGES]; /* MIX: read, then written; COPY: from, to; FIND, SEEK: of numbers */
     uint8_t reads, writes;
     bool done;
     double slow;   /* a copy takes so many times as long as usual */

@@ -6,6 +6,7 @@
 #define SAMPLE_FUNCTION ((CUfunction)(uintptr_t)0x58)
 #define FILL_FUNCTION   ((CUfunction)(uintptr_t)0x60)
 #define FIND_FUNCTION   ((CUfunction)(uintptr_t)0x68)
+#define SEEK_FUNCTION   ((CUfunction)(uintptr_t)0x70)
 
 static CUresult on_cuModuleLoadData(CUmodule *module, const void *image)
 {
@@ -26,11 +27,8 @@ static CUresult on_cuModuleGetFunction(CUfunction *function, CUmodule module, co
     static const struct {
         const char *name;
         CUfunction function;
-    } known[] = {{"spillway_hash", HASH_FUNCTION},
-                 {"spillway_tell", TELL_FUNCTION},
-                 {"spillway_sample", SAMPLE_FUNCTION},
-                 {"spillway_fill", FILL_FUNCTION},
-                 {"spillway_find", FIND_FUNCTION}};
+    } known[] = {{"spillway_hash", HASH_FUNCTION}, {"spillway_tell", TELL_FUNCTION}, {"spillway_sample", SAMPLE_FUNCTION},
+                 {"spillway_fill", FILL_FUNCTION}, {"spillway_find", FIND_FUNCTION}, {"spillway_seek", SEEK_FUNCTION}};
     for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
         if (strcmp(name, known[i].name) == 0) {
             *function = known[i].function;
@@ -51,6 +49,19 @@ static CUresult on_cuMemsetD32Async(CUdeviceptr a, unsigned int value, size_t n,
     CALLED();
     assert_int_equal(value, 0);
     return fake_fill(s, a, n * sizeof(value), 0);
+}
+
+static CUresult submit_seek(CUstream s, void **params)
+{
+    struct work seek = {.kind = SEEK,
+                        .a = *(CUdeviceptr *)params[0],
+                        .bytes = *(uint64_t *)params[1],
+                        .pattern = *(uint64_t *)params[6],
+                        .host = *(void **)params[7]};
+    for (unsigned i = 0; i < 2; i++)
+        seek.ranges[i] = (struct fake_range){*(CUdeviceptr *)params[2 + 2 * i], *(uint64_t *)params[3 + 2 * i]};
+    fake_submit(s, seek);
+    return CUDA_SUCCESS;
 }
 
 static CUresult on_cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
@@ -90,6 +101,8 @@ static CUresult on_cuLaunchKernel(CUfunction function, unsigned gx, unsigned gy,
         fake_submit(s, find);
         return CUDA_SUCCESS;
     }
+    if (function == SEEK_FUNCTION)
+        return submit_seek(s, params);
     assert_ptr_equal(function, HASH_FUNCTION);
     fake_submit(s, (struct work){.kind = HASH,
                                  .a = *(CUdeviceptr *)params[0],

@@ -110,18 +110,30 @@ static void run_copy(const struct work *w)
     free(bytes);
 }
 
-static void run_find(const struct work *w)
+/* How many words are among the numbers; `part`: for each part of 2^shift bytes, whether some of it are. */
+static uint64_t count_words(const struct work *w, unsigned shift, unsigned char *part)
 {
-    size_t n = sizeof(uint64_t);
-    uint64_t *result = (void *)fake_bytes_at(w->to, &n), *words = malloc(w->bytes + 8);
+    uint64_t *words = malloc(w->bytes + 8), count = 0;
     assert_non_null(words);
     const struct work copy = {.kind = OUT, .a = w->a, .bytes = w->bytes, .host = words};
     for (size_t done = 0; done < copy.bytes;)
         done += run_part(&copy, done);
     for (size_t i = 0; i < w->bytes / 8; i++)
         for (unsigned k = 0; k < 2; k++)
-            *result += words[i] - w->ranges[k].a < w->ranges[k].bytes;
+            if (words[i] - w->ranges[k].a < w->ranges[k].bytes) {
+                count++;
+                part[i * 8 >> shift] = 1;
+            }
     free(words);
+    return count;
+}
+
+static void run_find(const struct work *w)
+{
+    size_t n = sizeof(uint64_t);
+    unsigned char any;
+    uint64_t *result = (void *)fake_bytes_at(w->to, &n);
+    *result += count_words(w, 63, &any);
 }
 
 static void run_one(struct work *w)
@@ -150,6 +162,9 @@ static void run_one(struct work *w)
         break;
     case FIND:
         run_find(w);
+        break;
+    case SEEK:
+        (void)count_words(w, (unsigned)w->pattern, w->host);
         break;
     case WAIT:
         if (w->record) {

@@ -1,0 +1,234 @@
+/* test-seek.c - what was stored as an address and has not been found yet is followed on the fake device: nothing is lost
+ * that is made of what it leads to. */
+#include "versioned-launches.h"
+
+#include "seek.h"
+#include "transfers.h"
+
+#define OTHER ((CUfunction)0x200)
+
+/* ---- what is dropped ---- */
+
+static bool may_drop(const struct spw_device *d, const struct spw_block *b)
+{
+    return true;
+}
+
+static enum spw_due due(struct spw_device *d, const struct spw_block *b)
+{
+    return SPW_DUE_NOT;
+}
+
+static bool dropping(struct spw_device *d, struct spw_block *b, enum spw_due is_due)
+{
+    return true;
+}
+
+static void not_dropped(struct spw_block *b)
+{
+}
+
+static const struct spw_rematerialiser maker = {.kept = on_kept,
+                                                .rescue_unlocking = on_rescue,
+                                                .may_drop = may_drop,
+                                                .due = due,
+                                                .dropping = dropping,
+                                                .not_dropped = not_dropped};
+
+static struct spw_block *block_at(CUdeviceptr address)
+{
+    return spw_block_of(spw_object_at_locked(address));
+}
+
+static void drop(CUdeviceptr address)
+{
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    assert_int_equal(spw_transfer_drop_locked(device, block_at(address)), 0);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+}
+
+static void settle(bool wait)
+{
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    assert_int_equal(spw_seek_settle_unlocking(wait), 0);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+}
+
+/* Operations are to be kept while this is set. */
+static bool wishes;
+
+static void on_op(struct spw_op *op, struct spw_object *const *objects, unsigned count)
+{
+    op->wish = wishes ? 8 : 0;
+}
+
+/* Something is dropped that is made of what lies at the address. */
+static void need(CUdeviceptr address)
+{
+    needed = spw_versioned_at_locked(address, NULL);
+    needed->needed = 1;
+    device->dropping = 1;
+}
+
+static int begin_watched(void **state)
+{
+    spw_seek_reset();
+    if (begin(state) < 0)
+        return -1;
+    static struct spw_follower follower;
+    follower = idle_follower;
+    follower.op = on_op;
+    spw_follower = &follower;
+    spw_rematerialiser = &maker;
+    spw_plan_follower_any = true;
+    wishes = false;
+    struct spw_launch_class *set = learn_that_the_last_of_three_is_written();
+    declare_the_first_constant(set);
+    set->declared.constant |= 2;             /* nor does it write the second */
+    assert_int_equal(launch(2, a, b, 0), 0); /* they have a content */
+    spw_seek_allowed = true;
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    const int r = spw_seek_open_unlocking();
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    return r;
+}
+
+static int end_watched(void **state)
+{
+    spw_plan_follower_any = false;
+    spw_seek_reset();
+    return end(state);
+}
+
+/* A launch that reads the first, and leaves its address in the last. */
+static void store(CUdeviceptr first, CUdeviceptr last)
+{
+    static CUdeviceptr word;
+    struct launch l;
+    word = first;
+    describe(&l, 3, first, b, last);
+    assert_int_equal(spw_op_begin(&l.op), 0);
+    assert_int_equal(spw_driver.cuMemcpyHtoDAsync_v2(last, &word, sizeof(word), stream), CUDA_SUCCESS);
+    spw_seek_launched(&l.op);
+    spw_op_answered(&l.op, true);
+}
+
+/* A launch of another function that follows what lies there. */
+static void follow(CUdeviceptr table)
+{
+    struct launch l;
+    describe(&l, 1, table, 0, 0);
+    l.op.function = l.submission.launch.function = OTHER;
+    assert_int_equal(spw_op_begin(&l.op), 0);
+    spw_op_answered(&l.op, true);
+}
+
+/* ---- tests ---- */
+
+static void what_is_needed_is_made_before_an_address_is_followed_that_leads_there(void **state)
+{
+    const CUdeviceptr kinds[] = {a, small};
+    for (int i = 0; i < 2; i++) {
+        const uint64_t was = version(kinds[i]);
+        need(kinds[i]);
+        rescues = 0;
+        store(kinds[i], c);
+        assert_int_equal(rescues, 0); /* it is only read there */
+        assert_int_equal(version(kinds[i]), was);
+        follow(c);
+        assert_int_equal(rescues, 1);
+        assert_true(version(kinds[i]) > was);
+    }
+}
+
+/* Nobody has followed the address by then. */
+static void an_address_that_is_found_loses_nothing_that_is_needed(void **state)
+{
+    const CUdeviceptr kinds[] = {a, small};
+    for (int i = 0; i < 2; i++) {
+        const uint64_t was = version(kinds[i]);
+        need(kinds[i]);
+        store(kinds[i], c);
+        settle(true);
+        assert_int_equal(version(kinds[i]), was);
+        needed->needed = 0;
+        device->dropping = 0;
+        store(kinds[i], c);
+        settle(true);
+        assert_true(version(kinds[i]) > was);
+    }
+}
+
+/* A tensor that can be made again of `a`. */
+static CUdeviceptr make(void)
+{
+    struct launch l;
+    const CUdeviceptr made = allocate(64 * KIB);
+    spw_lock();
+    spw_version_reset_locked(spw_versioned_at_locked(made, NULL));
+    spw_unlock();
+    describe(&l, 3, a, b, made);
+    wishes = true;
+    assert_int_equal(spw_op_begin(&l.op), 0);
+    wishes = false;
+    assert_non_null(l.op.recorded_op);
+    fake_fill(stream, made, 64 * KIB, 1);
+    spw_op_answered(&l.op, true);
+    return made;
+}
+
+static void nothing_is_dropped_while_addresses_may_be_followed_that_are_not_known(void **state)
+{
+    const CUdeviceptr first = make(), made = make(), other = make();
+    drop(first);
+    assert_true(block_at(first)->drops);
+    follow(first); /* it stays */
+    store(a, c);
+    drop(made);
+    assert_false(block_at(made)->drops);
+    follow(c);
+    settle(true);
+    drop(other);
+    assert_false(block_at(other)->drops); /* that may have written `a` */
+    const CUdeviceptr anew = make();
+    drop(anew);
+    assert_true(block_at(anew)->drops);
+}
+
+/* Of what is trusted and looked at again, nobody waits for the answer: what it has stored after all may have been followed.
+ */
+static void what_is_needed_is_given_up_where_trust_was_a_mistake(void **state)
+{
+    struct spw_seek_kind *kind = spw_seek_kind_of((uint64_t)(uintptr_t)FUNCTION);
+    const CUdeviceptr made = make();
+    settle(true);
+    kind->looks[0] = SPW_SEEK_ENOUGH - 1;
+    kind->is_audited[0] = true;
+    need(a);
+    const uint64_t was = version(a);
+    store(a, c);
+    drop(made);
+    assert_true(block_at(made)->drops);
+    settle(true);
+    assert_true(version(a) > was);
+    needed->needed = 0;
+}
+
+int main(int argc, char **argv)
+{
+#define WATCHED(name) cmocka_unit_test_setup_teardown(name, begin_watched, end_watched)
+    const struct CMUnitTest tests[] = {
+        WATCHED(what_is_needed_is_made_before_an_address_is_followed_that_leads_there),
+        WATCHED(an_address_that_is_found_loses_nothing_that_is_needed),
+        WATCHED(nothing_is_dropped_while_addresses_may_be_followed_that_are_not_known),
+        WATCHED(what_is_needed_is_given_up_where_trust_was_a_mistake),
+    };
+    fake_eager(argc > 1 && strcmp(argv[1], "eager") == 0);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
