@@ -318,12 +318,28 @@ static void forbid_drops(uint64_t devices, bool forbid)
             spw_devices[i].making += forbid ? 1 : -1U;
 }
 
-static bool awaits_a_look(const struct spw_working_set *set)
+static CUdeviceptr address_of(const struct spw_object *o)
 {
-    bool awaits = false;
-    for (unsigned i = 0; i < set->count; i++)
-        awaits |= (set->list[i].object->attention & SPW_AWAITED) != 0;
-    return awaits && spw_seek_pending();
+    return o->kind == SPW_KIND_BLOCK ? ((const struct spw_block *)o)->address
+                                     : ((const struct spw_slab *)o)->backing->address;
+}
+
+/* Lists what the operation touches. Where addresses may lie in some of it that nobody knows of yet, they are found first. */
+static int gather_unlocking(struct spw_op *op, struct spw_working_set *set)
+{
+    for (;;) {
+        CUdeviceptr awaited = 0;
+        int r = spw_working_set_gather_locked(op, set);
+        for (unsigned i = 0; i < set->count && spw_seek_pending(); i++)
+            if (set->list[i].object->attention & SPW_AWAITED)
+                awaited = address_of(set->list[i].object);
+        if (r < 0 || !awaited)
+            return r;
+        spw_working_set_let_go_locked(set);
+        r = spw_seek_await_unlocking(awaited);
+        if (r < 0)
+            return r;
+    }
 }
 
 /* What is dropped is made again before anything of the set is held: there need not be room for all of it and for what a
@@ -359,15 +375,8 @@ static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t
     int r;
     do {
         spw_working_set_let_go_locked(set);
+        r = gather_unlocking(op, set);
         learned = spw_seek_learned;
-        r = spw_working_set_gather_locked(op, set);
-        if (r == 0 && awaits_a_look(set)) {
-            spw_working_set_let_go_locked(set);
-            r = spw_seek_settle_unlocking(true);
-            learned = spw_seek_learned;
-            if (r == 0)
-                r = spw_working_set_gather_locked(op, set);
-        }
         set->devices = devices;
         if (r == 0)
             r = make_set_ready(op, set);

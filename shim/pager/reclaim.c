@@ -248,16 +248,18 @@ static int make_room(struct spw_device *d, uint64_t bytes)
         if (give_up_empty_slab(d))
             continue;
         r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict(d, missing);
-        if (r == -ENOMEM && spw_seek_pending()) /* what is suspected may be free to go */
-            r = spw_seek_settle_unlocking(true);
         if (r == -ENOMEM && busy)
             r = -EAGAIN;
+        if (r < 0 && spw_seek_pending() && spw_seek_settle_unlocking(false) == 0 && !spw_seek_pending())
+            continue; /* what was suspected may be free to go */
         if (r == -EAGAIN &&
             spw_reclaim_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
             continue;
         if (r == -ENOMEM && ((spw_plan_follower_any && spw_follower->give_room(d)) || reclaim_stuck_unlocking(d) ||
                              spw_pool_reserves_trim_unlocking(d) || spw_phys_pool_ask_again_locked(&d->handles)))
             continue;
+        if (r == -ENOMEM && spw_seek_pending()) /* last: a look may have to wait for what the program does next */
+            r = spw_seek_settle_unlocking(true);
         if (r < 0)
             return r == -EAGAIN ? -ENOMEM : r;
     }

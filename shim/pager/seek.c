@@ -43,16 +43,17 @@ struct look {
     bool tainted;
     bool is_heeded;         /* whoever uses what it is for waits for it */
     bool is_audited;        /* it is of what is trusted: nothing is suspected for it */
-    bool is_new, is_stored; /* of what was found in the ranges that are concluded (seek_found.h) */
+    bool is_new, is_stored; /* of what was found in the ranges that are read (seek_found.h) */
+    bool is_concluded;      /* it waits for earlier ones to be, too */
 };
 
-static struct spw_seek_range
-    ranges[2 * RANGES];          /* range n at n modulo RANGES, behind its look's base; its answer has that number */
+/* Range n at n modulo RANGES, behind its look's base; its answer has that number. bytes 0: it is read. */
+static struct spw_seek_range ranges[2 * RANGES];
 static struct look looks[LOOKS]; /* look n at n modulo LOOKS */
 static uint64_t range_first, range_end;
 static _Atomic uint64_t look_first, look_end, /* these are read without the lock too */
     missed, made_good; /* times that something could not be looked at; so many of them before the last sweep */
-static bool settling;  /* a thread is drawing conclusions; it may have let go of the lock */
+static bool sweeping;  /* a thread looks through all memory; it may have let go of the lock */
 
 static unsigned index_of(const struct look *l, uint64_t n)
 {
@@ -88,10 +89,12 @@ static void await(CUdeviceptr address)
 bool spw_seek_forbids_drops_locked(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    for (uint64_t n = look_first; n != look_end; n++)
-        if (!looks[n % LOOKS].is_heeded && !looks[n % LOOKS].is_audited)
-            return true;
-    return false;
+    bool forbids = false;
+    for (uint64_t n = look_first; n != look_end; n++) {
+        const struct look *l = &looks[n % LOOKS];
+        forbids |= !l->is_heeded && !l->is_audited && !l->is_concluded;
+    }
+    return forbids;
 }
 
 static void acquit_all(void)
@@ -202,41 +205,68 @@ void spw_seek_copied(struct spw_op *op, uint64_t bytes, bool is_unsettled)
 
 /* ---- conclusions ---- */
 
-/* Nobody is at what lies there. 0; with `wait` it was waited for, and the lock let go of; else -EAGAIN. */
-static int await_users_unlocking(const struct spw_seek_range *r, bool wait)
+/* -EAGAIN: somebody is at it, *ret_users. With `has_waited` everybody was waited for: others go on. */
+static int read_range_locked(struct look *l, uint64_t n, bool has_waited, struct spw_uses *ret_users)
 {
-    for (bool everybody = false;;) {
-        struct spw_object *o = spw_object_at_locked(r->address);
-        if (!o || o->attention & (SPW_FREE | SPW_ABSENT))
-            return 0;
-        struct spw_uses uses = everybody ? o->uses : spw_users_of_locked(o); /* others go on: everybody is waited for once */
-        everybody = true;
-        if (spw_uses_done_locked(&uses))
-            return 0;
-        if (!wait)
-            return -EAGAIN;
-        int failure = spw_uses_wait_unlocking(&uses);
-        if (failure < 0)
-            return failure;
-    }
-}
-
-/* -EAGAIN: somebody is at it, and nobody waits. */
-static int conclude_range_unlocking(struct look *l, unsigned index, bool wait)
-{
+    const unsigned index = index_of(l, n);
     const struct spw_seek_range r = ranges[index];
+    const struct spw_object *o = spw_object_at_locked(r.address);
+    const bool is_there = o && !(o->attention & (SPW_FREE | SPW_ABSENT));
     struct spw_seek_found found = {.is_unheeded = l->is_audited};
-    if (!spw_seek_found_any_locked(index) && !spw_pointer_tables_has(r.address, r.address + r.bytes))
-        return 0;
-    int failure = await_users_unlocking(&r, wait);
-    if (failure < 0)
-        return failure;
-    failure = spw_seek_read_found_locked(&r, index, &found);
+    int failure = 0;
+    if (spw_seek_found_any_locked(index) || spw_pointer_tables_has(r.address, r.address + r.bytes)) {
+        *ret_users = !is_there ? (struct spw_uses){0} : has_waited ? o->uses : spw_users_of_locked(o);
+        if (!spw_uses_done_locked(ret_users))
+            return -EAGAIN;
+        failure = spw_seek_read_found_locked(&r, index, &found);
+    }
     l->is_new |= found.is_new;
     l->is_stored |= found.is_stored;
     spw_seek_learned += found.is_new;
     spw_sought.found += found.addresses;
+    if (failure == 0)
+        ranges[index].bytes = 0;
     return failure;
+}
+
+/* It is not read, and lies in `o`; NULL: anywhere. */
+static bool is_left(const struct look *l, uint64_t n, const struct spw_object *o)
+{
+    const struct spw_seek_range *r = &ranges[index_of(l, n)];
+    return r->bytes && (!o || spw_object_at_locked(r->address) == o);
+}
+
+static bool has_left(const struct look *l, const struct spw_object *o)
+{
+    for (uint64_t n = l->first; n < l->end; n++)
+        if (is_left(l, n, o))
+            return true;
+    return false;
+}
+
+/* Reads the ranges that are left in `o`. 1: they are read. 0: something was waited for, and others may have gone on with the
+ * look meanwhile; *waited_for is the range whose users that were. -EAGAIN: there is something to wait for, and nobody does.
+ */
+static int read_some_unlocking(struct look *l, const struct spw_object *o, bool wait, uint64_t *waited_for)
+{
+    struct spw_uses *busy = &l->uses, users;
+    if (spw_uses_seen_done_locked(busy) || spw_uses_done_locked(busy)) {
+        uint64_t n = l->first;
+        int r = 0;
+        for (; n < l->end && r == 0; n++)
+            r = is_left(l, n, o) ? read_range_locked(l, n, *waited_for == n, &users) : 0;
+        if (r != -EAGAIN)
+            return r < 0 ? r : 1;
+        *waited_for = n - 1;
+        busy = &users;
+    }
+    if (!wait) {
+        (void)spw_uses_mark_locked(busy);
+        return -EAGAIN;
+    }
+    users = *busy;
+    spw_sought.waits += busy == &l->uses;
+    return spw_uses_wait_unlocking(&users);
 }
 
 /* Addresses that were known may have been stored once more, the same as before: whoever may have done so is not trusted for
@@ -258,25 +288,30 @@ static void judge(const struct look *l)
         spw_layout_unwatch((CUfunction)(uintptr_t)l->key);
 }
 
-static int conclude_unlocking(struct look *l, bool wait)
+static void conclude(struct look *l)
 {
-    if (!spw_uses_seen_done_locked(&l->uses) && !spw_uses_done_locked(&l->uses)) {
-        if (!wait) {
-            (void)spw_uses_mark_locked(&l->uses);
-            return -EAGAIN;
-        }
-        int r = spw_uses_wait_unlocking(&l->uses);
-        if (r < 0)
-            return r;
-        spw_sought.waits++;
-    }
-    for (uint64_t n = l->first; n < l->end; n++) {
-        int r = conclude_range_unlocking(l, index_of(l, n), wait);
-        if (r < 0)
-            return r;
-    }
     judge(l);
-    return 0;
+    l->is_concluded = true;
+    for (; look_first != look_end && looks[look_first % LOOKS].is_concluded; look_first++)
+        range_first = looks[look_first % LOOKS].end;
+}
+
+/* Draws the conclusions from look `n`, where nobody else has. `address` not 0: if it is heeded, from what it found in the
+ * block or slab there alone. As above. */
+static int conclude_unlocking(uint64_t n, CUdeviceptr address, bool wait)
+{
+    uint64_t waited_for = UINT64_MAX;
+    int r = 0;
+    while (r == 0 && n >= look_first && n < look_end) {
+        struct look *l = &looks[n % LOOKS];
+        const struct spw_object *o = address ? spw_object_at_locked(address) : NULL;
+        if (l->is_concluded || (address && (!o || !l->is_heeded || !has_left(l, o))))
+            break;
+        r = read_some_unlocking(l, o, wait, &waited_for);
+        if (r == 1 && !has_left(l, NULL))
+            conclude(l);
+    }
+    return r < 0 ? r : 0;
 }
 
 /* ---- all of memory ---- */
@@ -354,11 +389,12 @@ static int sweep_unlocking(void)
     sweep++;
     spw_sought.sweeps++;
     do {
+        uint64_t waited_for = UINT64_MAX;
         l = (struct look){.base = RANGES};
         r = sweep_some_unlocking(&l);
-        if (r == 0)
-            r = conclude_unlocking(&l, true);
-    } while (r == 0 && l.end);
+        while (r == 0)
+            r = read_some_unlocking(&l, NULL, true, &waited_for);
+    } while (r == 1 && l.end);
     spw_debug("memory was looked through for addresses at operation %llu (%d): %llu found so far that were not known",
               (unsigned long long)spw_tick, r, (unsigned long long)spw_sought.found);
     return r;
@@ -366,41 +402,47 @@ static int sweep_unlocking(void)
 
 /* ---- */
 
-static int settle_unlocking(bool wait)
+static int make_good_unlocking(void)
 {
-    while (look_first != look_end) {
-        struct look *l = &looks[look_first % LOOKS];
-        int r = conclude_unlocking(l, wait);
-        if (r < 0)
-            return r;
-        range_first = l->end;
-        look_first++;
+    while (sweeping) {
+        spw_unlock();
+        sched_yield();
+        spw_lock();
     }
-    if (missed != made_good && wait) {
-        const uint64_t so_far = missed;
-        int r = sweep_unlocking();
-        if (r < 0)
-            return r;
-        made_good = so_far;
-    }
-    if (!spw_seek_pending())
-        acquit_all();
+    if (missed == made_good)
+        return 0;
+    const uint64_t so_far = missed;
+    sweeping = true;
+    const int r = sweep_unlocking();
+    sweeping = false;
+    if (r < 0)
+        return r;
+    made_good = so_far;
     return 0;
 }
 
 int spw_seek_settle_unlocking(bool wait)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    while (settling) {
-        if (!wait)
-            return -EAGAIN;
-        spw_unlock();
-        sched_yield();
-        spw_lock();
-    }
-    settling = true;
-    int r = settle_unlocking(wait);
-    settling = false;
+    int r = 0;
+    while (r == 0 && look_first != look_end)
+        r = conclude_unlocking(look_first, 0, wait);
+    if (r == 0 && wait)
+        r = make_good_unlocking();
+    if (!spw_seek_pending())
+        acquit_all();
+    return r;
+}
+
+int spw_seek_await_unlocking(CUdeviceptr address)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    int r = missed != made_good ? spw_seek_settle_unlocking(true) : 0; /* who knows what could not be looked at */
+    for (uint64_t n = look_first; n < look_end && r == 0; n++)
+        r = conclude_unlocking(n, address, true);
+    struct spw_object *o = spw_object_at_locked(address);
+    if (r == 0 && o && missed == made_good)
+        o->attention &= ~(uint32_t)SPW_AWAITED;
     return r;
 }
 
@@ -450,7 +492,7 @@ void spw_seek_reset(void)
     range_first = range_end = 0;
     look_first = look_end = 0;
     missed = made_good = 0;
-    settling = spw_seek_allowed = false;
+    sweeping = spw_seek_allowed = false;
     spw_seeking = false;
     spw_sought = (struct spw_sought){0};
     spw_seek_device_reset();

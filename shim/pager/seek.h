@@ -60,6 +60,10 @@ bool spw_seek_forbids_drops_locked(void);
  * meanwhile. 0, or a failure of the driver. */
 int spw_seek_settle_unlocking(bool wait);
 
+/* Who uses the block or slab at `address` needs to know of the addresses there (SPW_AWAITED): waits for the looks that are
+ * heeded there, and for no others, unless some place could not be looked at. As above. */
+int spw_seek_await_unlocking(CUdeviceptr address);
+
 /* What lies at `source`, in the arena, is about to be copied to where nobody looks. All addresses in it are known when this
  * returns 0, so that what they lead to can be pinned. Negative: a failure of the driver. No lock held. */
 int spw_seek_before_it_leaves(CUdeviceptr source);

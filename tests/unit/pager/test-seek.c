@@ -7,6 +7,8 @@
 
 #define OTHER ((CUfunction)0x200)
 
+static bool is_eager;
+
 /* ---- what is dropped ---- */
 
 static bool may_drop(const struct spw_device *d, const struct spw_block *b)
@@ -120,13 +122,28 @@ static void store(CUdeviceptr first, CUdeviceptr last)
 }
 
 /* A launch of another function that follows what lies there. */
-static void follow(CUdeviceptr table)
+static void follow_on(CUstream on, CUdeviceptr table)
 {
     struct launch l;
     describe(&l, 1, table, 0, 0);
+    l.op.handle = on;
     l.op.function = l.submission.launch.function = OTHER;
     assert_int_equal(spw_op_begin(&l.op), 0);
     spw_op_answered(&l.op, true);
+}
+
+static void follow(CUdeviceptr table)
+{
+    follow_on(stream, table);
+}
+
+static void upload_on(CUstream on, CUdeviceptr to, const CUdeviceptr *word)
+{
+    struct spw_op op = {.handle = on, .hits = &to, .count = 1, .room = 1, .name = "a copy", .follows_no_tables = true};
+    assert_int_equal(spw_op_begin(&op), 0);
+    assert_int_equal(spw_driver.cuMemcpyHtoDAsync_v2(to, word, sizeof(*word), on), CUDA_SUCCESS);
+    spw_seek_copied(&op, sizeof(*word), false);
+    spw_op_answered(&op, true);
 }
 
 /* ---- tests ---- */
@@ -201,6 +218,52 @@ static void nothing_is_dropped_while_addresses_may_be_followed_that_are_not_know
     assert_true(block_at(anew)->drops);
 }
 
+/* Another stream may be waiting for what the program does next. */
+static void who_uses_an_upload_waits_for_no_other_look(void **state)
+{
+    const CUstream other = fake_stream();
+    const CUdeviceptr uploaded = allocate(64 * KIB);
+    const uint64_t was = version(a), learned = spw_seek_learned;
+    settle(true);
+    store(b, c);
+    upload_on(other, uploaded, &a);
+    follow_on(other, uploaded);
+    assert_int_equal(spw_seek_learned, learned + 1);
+    assert_true(version(a) > was);
+    assert_true(is_eager || fake_left(stream));
+    follow_on(other, uploaded); /* nobody waits for it any more */
+    assert_true(is_eager || fake_left(stream));
+    settle(true);
+    assert_int_equal(fake_left(stream), 0);
+    assert_int_equal(spw_seek_learned, learned + 2);
+    assert_false(spw_seek_pending());
+    assert_int_equal(spw_object_at_locked(c)->attention & (SPW_AWAITED | SPW_LOOKED), 0);
+}
+
+static CUstream second;
+static CUdeviceptr uploaded_there;
+
+static void follow_there(void)
+{
+    follow_on(second, uploaded_there);
+}
+
+/* Nor for another thread, which waits for one. */
+static void who_uses_an_upload_waits_for_no_other_thread(void **state)
+{
+    second = fake_stream();
+    uploaded_there = allocate(64 * KIB);
+    const uint64_t learned = spw_seek_learned;
+    store(b, c);
+    upload_on(second, uploaded_there, &a);
+    fake_meanwhile(follow_there);
+    spw_lock();
+    assert_int_equal(spw_seek_settle_unlocking(true), 0);
+    spw_unlock();
+    assert_int_equal(spw_seek_learned, learned + 2);
+    assert_false(spw_seek_pending());
+}
+
 /* Of what is trusted and looked at again, nobody waits for the answer: what it has stored after all may have been followed.
  */
 static void what_is_needed_is_given_up_where_trust_was_a_mistake(void **state)
@@ -227,8 +290,11 @@ int main(int argc, char **argv)
         WATCHED(what_is_needed_is_made_before_an_address_is_followed_that_leads_there),
         WATCHED(an_address_that_is_found_loses_nothing_that_is_needed),
         WATCHED(nothing_is_dropped_while_addresses_may_be_followed_that_are_not_known),
+        WATCHED(who_uses_an_upload_waits_for_no_other_look),
+        WATCHED(who_uses_an_upload_waits_for_no_other_thread),
         WATCHED(what_is_needed_is_given_up_where_trust_was_a_mistake),
     };
-    fake_eager(argc > 1 && strcmp(argv[1], "eager") == 0);
+    is_eager = argc > 1 && strcmp(argv[1], "eager") == 0;
+    fake_eager(is_eager);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
