@@ -111,11 +111,13 @@ static uint64_t absent_bytes(const struct spw_working_set *set, const struct spw
 }
 
 /* Brings in what is absent of one device's part of the set. Room is made for all of it at once, so that the copies out
- * overlap; while the lock was let go, somebody else may have taken some of it, so it is asked again for each block. */
+ * overlap; while the lock was let go, somebody else may have taken some of it, so it is asked again for each block. Where
+ * the host lacks memory for all at once, it may suffice for one after the other. */
 static int bring_in_set(struct spw_working_set *set, struct spw_device *d, struct spw_stream *s)
 {
     uint64_t bytes = absent_bytes(set, d);
     int r = bytes ? spw_reclaim_make(d, bytes) : 0;
+    r = r == -ENOMEM ? 0 : r;
     for (unsigned i = 0; i < set->count && r == 0; i++) {
         struct spw_object *o = set->list[i].object;
         if (o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || !(o->attention & SPW_ABSENT))

@@ -57,27 +57,66 @@ int spw_mover_order_locked(struct spw_device *d, struct spw_block *b, struct spw
     return spw_uses_order_locked(&copies, s);
 }
 
-/* Host copies that nobody needs: of resident blocks, with no copy in flight. True when any was given back. */
-static bool drop_idle_host_copies(struct spw_device *d)
+static bool is_void(const struct spw_block *b)
+{
+    return spw_object_dirty(&b->object) || !b->host_copy_valid || spw_object_is_cached(&b->object);
+}
+
+/* It is there, and nothing that was made again is about to be held against its host copy. */
+static bool can_do_without_host_copy(const struct spw_block *b)
+{
+    return b->host_copy && !(b->object.attention & (SPW_ABSENT | SPW_EVICTING | SPW_UNVERIFIED));
+}
+
+/* Host copies of resident blocks, with no copy in flight: those that are void, or all. True when any was given back. */
+static bool drop_idle_host_copies(struct spw_device *d, bool all)
 {
     bool any = false;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!b->host_copy || b->holds || (b->object.attention & (SPW_ABSENT | SPW_EVICTING)))
+        if (!can_do_without_host_copy(b) || !(all || is_void(b)) || !spw_copies_done_locked(d, b))
             continue;
-        if ((spw_object_dirty(&b->object) || !b->host_copy_valid || spw_object_is_cached(&b->object)) &&
-            spw_copies_done_locked(d, b)) {
-            spw_mover_drop_host_copy_locked(b);
-            any = true;
-        }
+        if (!is_void(b))
+            spw_object_soil(&b->object);
+        spw_mover_drop_host_copy_locked(b);
+        any = true;
     }
     return any;
+}
+
+/* The copies of one whose host copy could go but for them: the oldest that came back. */
+static bool find_copies_in_flight(const struct spw_device *d, struct spw_uses *ret_copies)
+{
+    const struct spw_block *first = NULL;
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        const struct spw_block *b = d->blocks[i];
+        if (can_do_without_host_copy(b) && (!first || b->restore_number < first->restore_number))
+            first = b;
+    }
+    if (first)
+        *ret_copies = spw_copies_locked(d, first, true);
+    return first;
+}
+
+int spw_mover_spare_host_copies_unlocking(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_uses copies;
+    if (drop_idle_host_copies(d, true))
+        return 1;
+    if (!find_copies_in_flight(d, &copies))
+        return 0;
+    const int r = spw_uses_wait_unlocking(&copies);
+    if (r < 0)
+        return r;
+    (void)drop_idle_host_copies(d, true); /* unless somebody else did */
+    return 1;
 }
 
 static int host_take_or_recycle(struct spw_device *d, size_t bytes, void **ret_address)
 {
     int r = spw_host_memory_take_locked(bytes, ret_address);
-    if (r < 0 && drop_idle_host_copies(d))
+    if (r < 0 && drop_idle_host_copies(d, false))
         r = spw_host_memory_take_locked(bytes, ret_address);
     return r;
 }

@@ -152,6 +152,17 @@ static int evict(struct spw_device *d, uint64_t needed)
     return first_failure;
 }
 
+/* The same. Where the host has no room for whatever could go, copies there of what stays make some, for the next try. */
+static int evict_or_spare_unlocking(struct spw_device *d, uint64_t needed)
+{
+    const uint64_t refused = spw_moved.host_refused_count;
+    const int r = evict(d, needed);
+    if (r != -ENOMEM || spw_moved.host_refused_count == refused)
+        return r;
+    const int spared = spw_mover_spare_host_copies_unlocking(d);
+    return spared > 0 ? 0 : spared < 0 ? spared : r;
+}
+
 /* Waits for what is the next to be free of what nobody uses any more, or is leaving by itself: memory that is still being
  * copied out is the last. 1: some is; 0: there is none, or *ret_busy not now; negative: a failure. */
 static int await_idle_unlocking(struct spw_device *d, uint64_t missing, bool *ret_busy)
@@ -247,7 +258,7 @@ static int make_room(struct spw_device *d, uint64_t bytes)
             return r;
         if (give_up_empty_slab(d))
             continue;
-        r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict(d, missing);
+        r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict_or_spare_unlocking(d, missing);
         if (r == -ENOMEM && busy)
             r = -EAGAIN;
         if (r < 0 && spw_seek_pending() && spw_seek_settle_unlocking(false) == 0 && !spw_seek_pending())

@@ -164,6 +164,7 @@ static int make_ready_unlocking(struct spw_device *d, struct spw_replay_op *run)
         bytes += b->object.attention & SPW_ABSENT ? spw_block_lacking_bytes(d, b) : 0;
     }
     int r = bytes ? spw_reclaim_make(d, bytes) : 0; /* all at once, so that what goes for it goes at once */
+    r = r == -ENOMEM ? 0 : r;                       /* the host may have memory for one after the other */
     for (unsigned i = 0; i < count && r == 0; i++) {
         struct spw_running_part *p = &run->parts[i];
         const bool was_absent = p->block->object.attention & SPW_ABSENT;

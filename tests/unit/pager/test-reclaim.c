@@ -96,6 +96,38 @@ static void a_smaller_tensor_goes_where_the_host_has_no_room_for_a_larger(void *
     fake_run_all();
 }
 
+static int use_both(CUdeviceptr a, CUdeviceptr b, unsigned char value)
+{
+    CUdeviceptr list[] = {a, b};
+    struct spw_op op = {.handle = s, .hits = list, .count = 2, .room = 2, .name = "a kernel of two"};
+    int r = spw_op_begin(&op);
+    if (r < 0)
+        return r;
+    fake_fill(s, a, BYTES, value);
+    fake_fill(s, b, BYTES, value);
+    spw_op_end(&op);
+    return 0;
+}
+
+/* What came back needs its copy on the host no more where another one has to go there. */
+/* promise: host-budget */
+static void one_tensors_worth_of_host_memory_is_enough_for_several_that_come_back(void **state)
+{
+    enum { N = 6, ON_DEVICE = 4 };
+    begin(ON_DEVICE * BYTES, (N - ON_DEVICE + 1) * BYTES);
+    CUdeviceptr a[N];
+    for (unsigned i = 0; i < N; i++)
+        a[i] = allocate(BYTES);
+    for (unsigned i = 0; i < N; i++)
+        fill(a[i], (unsigned char)i);
+    for (unsigned i = 0; i < N; i += 2)
+        assert_int_equal(use_both(a[i], a[i + 1], (unsigned char)(N + i)), 0);
+    for (unsigned i = 0; i < N; i++)
+        expect(a[i], (unsigned char)(N + i - i % 2));
+    fake_run_all();
+    check_blocks();
+}
+
 static void *leave_the_call_late(void *op)
 {
     usleep(1000 * 1000);
@@ -128,6 +160,7 @@ int main(void)
         cmocka_unit_test(a_device_with_less_memory_than_the_budget_evicts_earlier),
         cmocka_unit_test(memory_that_comes_back_is_used_again),
         cmocka_unit_test(a_smaller_tensor_goes_where_the_host_has_no_room_for_a_larger),
+        cmocka_unit_test(one_tensors_worth_of_host_memory_is_enough_for_several_that_come_back),
         cmocka_unit_test(a_victim_that_is_busy_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
