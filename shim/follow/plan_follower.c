@@ -151,8 +151,11 @@ static void press(struct spw_device *d)
 
 static bool give_room(struct spw_device *d)
 {
-    struct spw_device_loop *p = d->loop;
-    return p && spw_probe_session_give_room_locked(p->session);
+    bool any = d->loop && spw_probe_session_give_room_locked(d->loop->session);
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].loop && spw_probe_session_give_host_memory_locked(spw_devices[i].loop->session))
+            any = true;
+    return any;
 }
 
 static void hint(void)

@@ -42,8 +42,8 @@ struct spw_follower {
     void (*budget_changed)(struct spw_device *d);
     /* The program says that an iteration begins. */
     void (*hint)(void);
-    /* Nothing else can go. True: what was taken for finding something out about the program went to the cache. Slow lock
-     * too. */
+    /* Nothing else can go. True: what was taken for finding something out about the program went to the cache, or memory of
+     * the host went back. Slow lock too. */
     bool (*give_room)(struct spw_device *d);
     /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it and
      * all others of its function, no launch of which is taken for one that can be replayed any more. */

@@ -21,6 +21,23 @@ int spw_alloc_get_past_uses_unlocking(struct spw_uses *uses, struct spw_stream *
     return r < 0 ? spw_uses_wait_unlocking(uses) : 0;
 }
 
+/* Host memory for what does not fit on the devices once this one has so much more, and one tensor's worth of it for changing
+ * places. */
+static uint64_t host_bytes_needed(const struct spw_device *with, size_t more)
+{
+    uint64_t away = 0, largest = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        const struct spw_device *d = &spw_devices[i];
+        const uint64_t live = d->live_bytes + (d == with ? more : 0),
+                       room = d->handles.budget_bytes + d->handles.lacking_bytes;
+        if (live <= room)
+            continue;
+        away += live - room;
+        largest = d->largest_bytes > largest ? d->largest_bytes : largest;
+    }
+    return away + largest;
+}
+
 static bool fits_at_all(struct spw_device *d, size_t bytes)
 {
     static struct spw_log_threshold told_alone, told_together;
@@ -42,18 +59,16 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
     }
     if (mapped > d->largest_bytes)
         d->largest_bytes = mapped;
-    /* Where not everything fits, one tensor's worth of host memory is needed for changing places. */
-    needed = d->live_bytes + bytes;
-    needed += needed > d->handles.budget_bytes ? d->largest_bytes : 0;
-    if (needed > d->handles.budget_bytes + d->handles.lacking_bytes + host) {
+    needed = host_bytes_needed(d, bytes);
+    if (needed > host) {
         spw_warn_of(
             &told_together, needed,
             "out of memory: %llu bytes are allocated on device %d, and %zu more do not fit into its budget of %llu bytes "
-            "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET) together; smallest host budget "
+            "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET, one for all devices) together; smallest host budget "
             "that would do, with room for one tensor to change places: %llu bytes, as far as the program has come" SPW_SEE(
                 "host-memory"),
             (unsigned long long)d->live_bytes, d->ordinal, bytes, (unsigned long long)d->handles.budget_bytes,
-            (unsigned long long)host, (unsigned long long)(needed - d->handles.budget_bytes - d->handles.lacking_bytes));
+            (unsigned long long)host, (unsigned long long)needed);
         return false;
     }
     return true;

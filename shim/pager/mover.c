@@ -68,20 +68,21 @@ static bool can_do_without_host_copy(const struct spw_block *b)
     return b->host_copy && !(b->object.attention & (SPW_ABSENT | SPW_EVICTING | SPW_UNVERIFIED));
 }
 
-/* Host copies of resident blocks, with no copy in flight: those that are void, or all. True when any was given back. */
-static bool drop_idle_host_copies(struct spw_device *d, bool all)
+/* Host copies of resident blocks, with no copy in flight: those that are void, or any; until so many bytes are given back.
+ */
+static uint64_t drop_idle_host_copies(struct spw_device *d, bool any, uint64_t most)
 {
-    bool any = false;
-    for (uint32_t i = 0; i < d->block_count; i++) {
+    uint64_t given = 0;
+    for (uint32_t i = 0; i < d->block_count && given < most; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!can_do_without_host_copy(b) || !(all || is_void(b)) || !spw_copies_done_locked(d, b))
+        if (!can_do_without_host_copy(b) || !(any || is_void(b)) || !spw_copies_done_locked(d, b))
             continue;
         if (!is_void(b))
             spw_object_soil(&b->object);
+        given += b->host_bytes;
         spw_mover_drop_host_copy_locked(b);
-        any = true;
     }
-    return any;
+    return given;
 }
 
 /* The copies of one whose host copy could go but for them: the oldest that came back. */
@@ -98,25 +99,36 @@ static bool find_copies_in_flight(const struct spw_device *d, struct spw_uses *r
     return first;
 }
 
-int spw_mover_spare_host_copies_unlocking(struct spw_device *d)
+int spw_mover_spare_host_copies_unlocking(const struct spw_device *d, uint64_t bytes)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_uses copies;
-    if (drop_idle_host_copies(d, true))
+    uint64_t given = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES && given < bytes; i++)
+        given += drop_idle_host_copies(&spw_devices[(d->ordinal + i) % SPW_MAX_DEVICES], true, bytes - given);
+    if (given)
         return 1;
-    if (!find_copies_in_flight(d, &copies))
-        return 0;
-    const int r = spw_uses_wait_unlocking(&copies);
-    if (r < 0)
-        return r;
-    (void)drop_idle_host_copies(d, true); /* unless somebody else did */
-    return 1;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        if (!find_copies_in_flight(&spw_devices[(d->ordinal + i) % SPW_MAX_DEVICES], &copies))
+            continue;
+        const int r = spw_uses_wait_unlocking(&copies);
+        return r < 0 ? r : 1;
+    }
+    return 0;
 }
 
-static int host_take_or_recycle(struct spw_device *d, size_t bytes, void **ret_address)
+static bool drop_void_host_copies(void)
+{
+    uint64_t given = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        given += drop_idle_host_copies(&spw_devices[i], false, UINT64_MAX);
+    return given;
+}
+
+static int host_take_or_recycle(size_t bytes, void **ret_address)
 {
     int r = spw_host_memory_take_locked(bytes, ret_address);
-    if (r < 0 && drop_idle_host_copies(d, false))
+    if (r < 0 && drop_void_host_copies())
         r = spw_host_memory_take_locked(bytes, ret_address);
     return r;
 }
@@ -375,7 +387,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
         return r;
     struct spw_stream *s = d->mover->out;
     if (!b->host_copy) {
-        r = host_take_or_recycle(d, b->size_bytes, &b->host_copy);
+        r = host_take_or_recycle(b->size_bytes, &b->host_copy);
         if (r < 0) {
             spw_moved.host_refused_count++;
             return -ENOMEM;

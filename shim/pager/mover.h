@@ -58,9 +58,10 @@ int spw_mover_copy_range_locked(struct spw_stream *s, CUdeviceptr address, void 
 /* Returns the block's host copy to the pool; no copy uses it. */
 void spw_mover_drop_host_copy_locked(struct spw_block *b);
 
-/* Gives host copies of resident blocks back, good ones too, whose blocks are dirty then. Where all that could go have copies
- * in flight, waits for those of one. 1: some went; 0: there were none; negative: a failure to wait. */
-int spw_mover_spare_host_copies_unlocking(struct spw_device *d);
+/* Gives so many bytes of host copies back, good ones too: of resident blocks, of this device before others, which are dirty
+ * then. Where all that could go have copies in flight, waits for those of one. 1: try again; 0: there are none; negative: a
+ * failure to wait. */
+int spw_mover_spare_host_copies_unlocking(const struct spw_device *d, uint64_t bytes);
 
 /* Devices that may use each other's memory after cuCtxEnablePeerAccess(). Applies to what is mapped now and later. */
 int spw_mover_enable_peer_locked(int user, int owner);

@@ -159,7 +159,7 @@ static int evict_or_spare_unlocking(struct spw_device *d, uint64_t needed)
     const int r = evict(d, needed);
     if (r != -ENOMEM || spw_moved.host_refused_count == refused)
         return r;
-    const int spared = spw_mover_spare_host_copies_unlocking(d);
+    const int spared = spw_mover_spare_host_copies_unlocking(d, needed);
     return spared > 0 ? 0 : spared < 0 ? spared : r;
 }
 

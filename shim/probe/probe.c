@@ -156,6 +156,14 @@ bool spw_probe_give_up_scratch_locked(struct spw_probe *t)
     return goes;
 }
 
+bool spw_probe_give_up_host_memory_locked(struct spw_probe *t)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const bool had = t->snapshot.host;
+    spw_probe_snapshot_reap_locked(&t->snapshot);
+    return had && !t->snapshot.host;
+}
+
 /* ---- iterations ---- */
 
 void spw_probe_begin(struct spw_probe *t, const struct spw_course *course, double iteration_us)

@@ -42,6 +42,9 @@ void spw_probe_end(struct spw_probe *probe);
  * True: it went. */
 bool spw_probe_give_up_scratch_locked(struct spw_probe *probe);
 
+/* The host lacks memory: what probes took of it goes, if the device is done with that. True: it went. */
+bool spw_probe_give_up_host_memory_locked(struct spw_probe *probe);
+
 /* The operation was begun, it takes about `us`: everything that it touches is there. Submits what has to come before it, and
  * sets op->probe where spw_probe_after() has to be called behind the driver's call. True: it is to be launched again then,
  * so that it has to be kept as well (op->wish). Needs op->class. */

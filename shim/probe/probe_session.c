@@ -288,6 +288,12 @@ bool spw_probe_session_give_room_locked(struct spw_probe_session *l)
     return l && spw_probe_give_up_scratch_locked(l->probe);
 }
 
+bool spw_probe_session_give_host_memory_locked(struct spw_probe_session *l)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return l && spw_probe_give_up_host_memory_locked(l->probe);
+}
+
 struct spw_probe_session_result spw_probe_session_result_locked(const struct spw_probe_session *l)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

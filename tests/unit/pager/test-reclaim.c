@@ -128,6 +128,60 @@ static void one_tensors_worth_of_host_memory_is_enough_for_several_that_come_bac
     check_blocks();
 }
 
+static struct spw_device *second_device(void)
+{
+    int r = 0;
+    spw_lock();
+    struct spw_device *d = spw_device_ready_locked(1, &r);
+    spw_unlock();
+    assert_non_null(d);
+    return d;
+}
+
+/* Copies on the host that are void, and then good ones of what is there, go for another device's tensors too. */
+/* promise: host-budget */
+static void host_memory_that_one_device_can_do_without_serves_another(void **state)
+{
+    begin(2 * BYTES, 4 * BYTES);
+    struct spw_device *one = device, *other = second_device();
+    CUdeviceptr a[4], b[5];
+    for (unsigned i = 0; i < 4; i++) {
+        a[i] = allocate(BYTES);
+        fill(a[i], (unsigned char)i);
+    }
+    fill(a[0], 10);  /* its copy is void */
+    expect(a[1], 1); /* and this one's is good */
+    assert_int_equal(spw_free(a[2], NULL), 0);
+    assert_int_equal(spw_free(a[3], NULL), 0);
+    device = other;
+    for (unsigned i = 0; i < 5; i++) {
+        b[i] = allocate(BYTES);
+        fill(b[i], (unsigned char)(20 + i));
+    }
+    for (unsigned i = 0; i < 5; i++)
+        expect(b[i], (unsigned char)(20 + i));
+    check_blocks();
+    device = one;
+    expect(a[0], 10);
+    expect(a[1], 1);
+    fake_run_all();
+    check_blocks();
+}
+
+/* The host budget is one for all devices. */
+/* promise: host-budget */
+static void what_the_host_holds_of_one_device_is_not_promised_to_another(void **state)
+{
+    CUdeviceptr refused = 0;
+    begin(2 * BYTES, 3 * BYTES);
+    for (unsigned i = 0; i < 3; i++)
+        (void)allocate(BYTES); /* one is away, and one changes places */
+    device = second_device();
+    for (unsigned i = 0; i < 3; i++)
+        (void)allocate(BYTES);
+    assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_mempool_stats_of_locked(NULL), &refused), -ENOMEM);
+}
+
 static void *leave_the_call_late(void *op)
 {
     usleep(1000 * 1000);
@@ -161,6 +215,8 @@ int main(void)
         cmocka_unit_test(memory_that_comes_back_is_used_again),
         cmocka_unit_test(a_smaller_tensor_goes_where_the_host_has_no_room_for_a_larger),
         cmocka_unit_test(one_tensors_worth_of_host_memory_is_enough_for_several_that_come_back),
+        cmocka_unit_test(host_memory_that_one_device_can_do_without_serves_another),
+        cmocka_unit_test(what_the_host_holds_of_one_device_is_not_promised_to_another),
         cmocka_unit_test(a_victim_that_is_busy_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

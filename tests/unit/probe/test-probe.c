@@ -2,6 +2,8 @@
  * everything as its own launch left it, whatever the launch does when it runs again and whichever call fails. */
 #include "tried.h"
 
+#include "hostpool.h"
+
 /* ---- the program ---- */
 
 static uint64_t written_by(enum kernel k)
@@ -224,6 +226,40 @@ static void without_room_for_scratch_memory_the_host_serves(void **state)
     assert_int_equal(verdict_of(VARIES), SPW_REPLAY_DIFFERS);
 }
 
+static size_t host_bytes(void)
+{
+    spw_lock();
+    const struct spw_hostpool *pool = spw_host_memory_pool_locked();
+    const size_t bytes = pool ? spw_hostpool_bytes_in_use(pool) : 0;
+    spw_unlock();
+    return bytes;
+}
+
+static bool host_memory_goes(void)
+{
+    spw_lock();
+    const bool goes = spw_probe_give_up_host_memory_locked(probe);
+    spw_unlock();
+    return goes;
+}
+
+/* Until the next iteration nobody else would take it back. */
+static void host_memory_of_a_trial_goes_once_the_device_is_done_with_it(void **state)
+{
+    begin_without_scratch();
+    for (unsigned number = 0; !host_bytes(); number++) {
+        let_run();
+        assert_true(number < ROUNDS);
+        assert_false(next_round());
+        put(of[PLAIN].hits[IN], BYTES, (unsigned char)(3 + number), &of[PLAIN].holds[IN]);
+        assert_int_equal(launch(PLAIN), CUDA_SUCCESS);
+    }
+    assert_false(host_memory_goes()); /* it runs still */
+    mark();
+    assert_true(host_memory_goes());
+    assert_int_equal(host_bytes(), 0);
+}
+
 /* Each iteration has an operation that needs all there is, between PLAIN and IN_PLACE. */
 static void scratch_memory_that_goes_each_time_serves_those_before_it(void **state)
 {
@@ -256,6 +292,7 @@ int main(int argc, char **argv)
         TEST(answers_are_read_as_soon_as_another_launch_of_the_kind_comes),
         TEST(without_room_for_scratch_and_host_memory_it_is_too_large),
         TEST(without_room_for_scratch_memory_the_host_serves),
+        TEST(host_memory_of_a_trial_goes_once_the_device_is_done_with_it),
         TEST(scratch_memory_that_goes_each_time_serves_those_before_it),
     };
     fake_eager(argc > 1);
