@@ -60,6 +60,15 @@ static double worth_evicting(const struct spw_device *d, const struct spw_block 
     return worth;
 }
 
+/* One that nobody but replays use, and that can be made again: its bytes need not be kept. Not while others are being made
+ * of what is there. */
+static bool goes_without_trace(struct spw_device *d, struct spw_block *b)
+{
+    return b->object.attention & SPW_RETAINED && !d->making && spw_object_dirty(&b->object) && spw_rematerialiser &&
+           spw_dependents_can_drop_locked(d, b) && spw_rematerialiser->may_drop(d, b) &&
+           spw_rematerialiser->due(d, b) == SPW_DUE_NOT && spw_drop_check_passed_locked(d, b);
+}
+
 /* The block to evict next; the host has no room for `host_bytes` more. *ret_busy: some could not be looked at because
  * another thread is submitting work on them. */
 static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, uint64_t host_bytes, bool *ret_busy)
@@ -68,7 +77,8 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
     double best_worth = 0;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!may_go(b) || (spw_object_dirty(&b->object) && !b->host_copy && b->size_bytes >= host_bytes))
+        const bool has_nowhere_to_go = spw_object_dirty(&b->object) && !b->host_copy && b->size_bytes >= host_bytes;
+        if (!may_go(b) || (has_nowhere_to_go && !goes_without_trace(d, b)))
             continue;
         double worth = worth_evicting(d, b, needed);
         if (worth <= best_worth)
@@ -81,15 +91,6 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
         best_worth = worth;
     }
     return best;
-}
-
-/* One that nobody but replays use, and that can be made again: its bytes need not be kept. Not while others are being made
- * of what is there. */
-static bool goes_without_trace(struct spw_device *d, struct spw_block *b)
-{
-    return b->object.attention & SPW_RETAINED && !d->making && spw_object_dirty(&b->object) && spw_rematerialiser &&
-           spw_dependents_can_drop_locked(d, b) && spw_rematerialiser->may_drop(d, b) &&
-           spw_rematerialiser->due(d, b) == SPW_DUE_NOT && spw_drop_check_passed_locked(d, b);
 }
 
 /* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */

@@ -2,6 +2,8 @@
  * with all else, whatever was freed or written meanwhile. */
 #include "reran.h"
 
+#include "hostpool.h"
+
 /* A tensor that is dropped goes without a copy once its last use is complete, and its next use makes it again. */
 static void a_dropped_tensor_is_made_again_by_its_next_use(void **state)
 {
@@ -340,6 +342,32 @@ static void a_ghost_by_plan_is_kept_until_the_plan_is_over(void **state)
     assert_int_equal(allocate(BYTES), a);
 }
 
+/* A ghost that can be made goes also where the host has no room for a tensor of its size. */
+static void ghosts_make_room_where_the_host_has_none(void **state)
+{
+    void *taken;
+    begin_replays(3 * BYTES, 4 * BYTES);
+    CUdeviceptr a = allocate(BYTES), g = allocate(BYTES), b = allocate(BYTES);
+    mix(&a, 0, 1, 5);
+    mix((CUdeviceptr[]){a, g}, 1, 1, 9);
+    mix((CUdeviceptr[]){g, b}, 1, 1, 2);
+    drop(b);
+    give_back(g, s, false);
+    let_go_all();
+    CUdeviceptr x = allocate(BYTES), y = allocate(BYTES);
+    fill(x, 1);
+    spw_lock();
+    assert_int_equal(spw_host_memory_take_locked(4 * BYTES, &taken), 0);
+    spw_unlock();
+    fill(y, 2); /* a was not used for longer, and has nowhere to go */
+    assert_true(attention(g) & SPW_DROPPED);
+    spw_lock();
+    spw_hostpool_give(spw_host_memory_pool_locked(), taken, 4 * BYTES);
+    spw_unlock();
+    expect(b, mixed(mixed(fake_mixed(NULL, 0, 5), 9), 2));
+    fake_run_all();
+}
+
 /* Where memory is short, retained blocks that can be made go without a copy. */
 static void ghosts_make_room_without_a_copy(void **state)
 {
@@ -464,6 +492,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_freed_and_needed_is_kept),
         cmocka_unit_test(a_ghost_goes_again_once_it_has_served),
         cmocka_unit_test(a_ghost_by_plan_is_kept_until_the_plan_is_over),
+        cmocka_unit_test(ghosts_make_room_where_the_host_has_none),
         cmocka_unit_test(ghosts_make_room_without_a_copy),
         cmocka_unit_test(a_row_of_ghosts_is_made_in_little_memory),
         cmocka_unit_test(a_ghost_keeps_its_host_copy),
