@@ -23,6 +23,8 @@ static inline CUresult spw_cuda(int r)
         return (CUresult)(-r - SPW_RESULT_BASE);
     if (r == -ESTALE) /* bytes that were to be computed again, and cannot be: replay.h */
         return CUDA_ERROR_ILLEGAL_STATE;
+    if (r == -ETIMEDOUT) /* another thread did not come out of the driver */
+        return CUDA_ERROR_TIMEOUT;
     return r == -ENOMEM ? CUDA_ERROR_OUT_OF_MEMORY : r == -EINVAL ? CUDA_ERROR_INVALID_VALUE : CUDA_ERROR_UNKNOWN;
 }
 #endif

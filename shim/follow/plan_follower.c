@@ -149,13 +149,20 @@ static void press(struct spw_device *d)
     spw_debug("device %d: memory is short, watching for the iteration", d->ordinal);
 }
 
-static bool give_room(struct spw_device *d)
+static int give_room(struct spw_device *d)
 {
-    bool any = d->loop && spw_probe_session_give_room_locked(d->loop->session);
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (spw_devices[i].loop && spw_probe_session_give_host_memory_locked(spw_devices[i].loop->session))
-            any = true;
-    return any;
+    return d->loop ? spw_probe_session_give_room_locked(d->loop->session) : 0;
+}
+
+static int give_host_memory(void)
+{
+    int r = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES && r <= 0; i++) {
+        const struct spw_device_loop *p = spw_devices[i].loop;
+        const int of_one = p ? spw_probe_session_give_host_memory_locked(p->session) : 0;
+        r = of_one ? of_one : r;
+    }
+    return r;
 }
 
 static void hint(void)
@@ -209,6 +216,7 @@ static const struct spw_follower follower = {
     .budget_changed = plan_for_other_budget,
     .hint = hint,
     .give_room = give_room,
+    .give_host_memory = give_host_memory,
     .condemned = condemn,
 };
 

@@ -42,9 +42,11 @@ struct spw_follower {
     void (*budget_changed)(struct spw_device *d);
     /* The program says that an iteration begins. */
     void (*hint)(void);
-    /* Nothing else can go. True: what was taken for finding something out about the program went to the cache, or memory of
-     * the host went back. Slow lock too. */
-    bool (*give_room)(struct spw_device *d);
+    /* Nothing else can go. 1: what was taken for finding something out about the program went to the cache; 0: there is
+     * none; -EAGAIN: not yet, for it is in use. Slow lock too. */
+    int (*give_room)(struct spw_device *d);
+    /* The same of memory of the host, whichever device it was taken for. */
+    int (*give_host_memory)(void);
     /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it and
      * all others of its function, no launch of which is taken for one that can be replayed any more. */
     void (*condemned)(struct spw_device *d, const struct spw_recorded_op *wrong);

@@ -15,16 +15,16 @@ static bool is_worth_waiting(const struct spw_device *d, const struct spw_block 
 }
 
 /* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.
- * *ret_busy: some could not be looked at because another thread is submitting work on them. */
+ * *ret_busy: some could not be looked at because another thread is submitting work on them, or is about to have them. */
 static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, enum spw_patience patience, bool *ret_busy)
 {
     struct spw_block *best = NULL;
     uint64_t best_cost = UINT64_MAX;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!spw_object_is_cached(&b->object) || b->holds || !is_worth_waiting(d, b, patience))
+        if (!spw_object_is_cached(&b->object) || !is_worth_waiting(d, b, patience))
             continue;
-        if (spw_uses_in_call_locked(&b->object.uses)) {
+        if (b->holds || spw_uses_in_call_locked(&b->object.uses)) {
             *ret_busy = true;
             continue;
         }

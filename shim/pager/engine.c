@@ -191,6 +191,15 @@ static void say_what_does_not_fit(const struct spw_op *op, const struct spw_work
                                          : "the device has less memory than the budget says");
 }
 
+static const char *why(int failure)
+{
+    return failure == -ESTALE ? "bytes that were to be recomputed are lost"
+           : failure == -ETIMEDOUT
+               ? "another thread has been in a call of the driver for too long with what would have to leave, "
+                 "or with what it touches"
+               : strerror(-failure);
+}
+
 /* What the driver refuses is told of with the call (ask.h), what does not fit with its sizes. */
 static void say_why_refused(const struct spw_op *op, int failure)
 {
@@ -201,7 +210,7 @@ static void say_why_refused(const struct spw_op *op, int failure)
     spw_warn_of(&told, (uint64_t)-failure,
                 "%s is refused with error %d: what it touches cannot be made ready (%s)" SPW_SEE("not-made-ready"),
                 op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name, (int)spw_cuda(failure),
-                failure == -ESTALE ? "bytes that were to be recomputed are lost" : strerror(-failure));
+                why(failure));
 }
 
 static void lock_devices(uint64_t devices)
@@ -252,7 +261,7 @@ static int order_set_unlocking(const struct spw_op *op, struct spw_working_set *
     int r = order_after_copies(op, set);
     for (int attempt = 1; r < 0 && attempt < ATTEMPTS; attempt += r != -EAGAIN) {
         if (r == -EAGAIN && !spw_reclaim_let_others_finish_unlocking(&start))
-            return -EBUSY;
+            return -ETIMEDOUT;
         r = order_after_copies(op, set);
     }
     return r;
@@ -277,7 +286,7 @@ static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
             continue;
         for (int attempt = 0; attempt < ATTEMPTS; attempt++) { /* a call of ours that fails once is made again */
             r = bring_in_set(set, &spw_devices[i], op->stream);
-            if (r == 0 || r == -ENOMEM)
+            if (r == 0 || r == -ENOMEM || r == -ETIMEDOUT)
                 break;
         }
         if (r == -ENOMEM && !first_dropped(set))

@@ -116,16 +116,16 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-/* Evicts until `needed` bytes have gone or nothing is left that could. 0 when at least something went. */
-static int evict(struct spw_device *d, uint64_t needed)
+/* Evicts until `needed` bytes have gone or nothing is left that could. 0 when at least something went; *ret_busy: not all
+ * could be looked at. */
+static int evict(struct spw_device *d, uint64_t needed, bool *ret_busy)
 {
     struct spw_block *going[BATCH];
     unsigned count = 0, gone = 0;
     uint64_t bytes = 0, host_bytes = UINT64_MAX;
-    bool busy = false;
     int r = 0;
     while (count < BATCH && bytes < needed) {
-        struct spw_block *b = choose_victim(d, needed - bytes, host_bytes, &busy);
+        struct spw_block *b = choose_victim(d, needed - bytes, host_bytes, ret_busy);
         if (!b)
             break;
         r = begin_eviction(d, b);
@@ -149,18 +149,21 @@ static int evict(struct spw_device *d, uint64_t needed)
     if (gone)
         return 0;
     if (count == 0 && first_failure == 0)
-        return busy ? -EAGAIN : -ENOMEM;
+        return -ENOMEM;
     return first_failure;
 }
 
-/* The same. Where the host has no room for whatever could go, copies there of what stays make some, for the next try. */
-static int evict_or_spare_unlocking(struct spw_device *d, uint64_t needed)
+/* The same. Where the host has no room for whatever could go, copies there of what stays make some for the next try, or what
+ * was taken for finding something out about the program. */
+static int evict_or_spare_unlocking(struct spw_device *d, uint64_t needed, bool *ret_busy)
 {
     const uint64_t refused = spw_moved.host_refused_count;
-    const int r = evict(d, needed);
+    const int r = evict(d, needed, ret_busy);
     if (r != -ENOMEM || spw_moved.host_refused_count == refused)
         return r;
-    const int spared = spw_mover_spare_host_copies_unlocking(d, needed);
+    int spared = spw_mover_spare_host_copies_unlocking(d, needed);
+    if (spared == 0 && spw_plan_follower_any)
+        spared = spw_follower->give_host_memory();
     return spared > 0 ? 0 : spared < 0 ? spared : r;
 }
 
@@ -239,6 +242,16 @@ int spw_reclaim_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
     return 1;
 }
 
+/* What is left when no tensor can go. 0: some is there; -ENOMEM: there is none; -EAGAIN: not now. */
+static int give_up_the_rest_unlocking(struct spw_device *d)
+{
+    const int r = spw_plan_follower_any ? spw_follower->give_room(d) : 0;
+    if (r > 0 || reclaim_stuck_unlocking(d) || spw_pool_reserves_trim_unlocking(d) ||
+        spw_phys_pool_ask_again_locked(&d->handles))
+        return 0;
+    return r < 0 ? r : -ENOMEM;
+}
+
 static int make_room(struct spw_device *d, uint64_t bytes)
 {
     struct timespec start = {0};
@@ -259,21 +272,19 @@ static int make_room(struct spw_device *d, uint64_t bytes)
             return r;
         if (give_up_empty_slab(d))
             continue;
-        r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict_or_spare_unlocking(d, missing);
-        if (r == -ENOMEM && busy)
-            r = -EAGAIN;
-        if (r < 0 && spw_seek_pending() && spw_seek_settle_unlocking(false) == 0 && !spw_seek_pending())
+        r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict_or_spare_unlocking(d, missing, &busy);
+        if (r == -ENOMEM && spw_seek_pending() && spw_seek_settle_unlocking(false) == 0 && !spw_seek_pending())
             continue; /* what was suspected may be free to go */
-        if (r == -EAGAIN &&
-            spw_reclaim_let_others_finish_unlocking(&start)) /* they are inside the driver with our candidates */
-            continue;
-        if (r == -ENOMEM && ((spw_plan_follower_any && spw_follower->give_room(d)) || reclaim_stuck_unlocking(d) ||
-                             spw_pool_reserves_trim_unlocking(d) || spw_phys_pool_ask_again_locked(&d->handles)))
+        if (r == -ENOMEM && busy && spw_reclaim_let_others_finish_unlocking(&start))
+            continue; /* they are inside the driver with our candidates, or about to use them */
+        if (r == -ENOMEM)
+            r = give_up_the_rest_unlocking(d);
+        if (r == -EAGAIN && spw_reclaim_let_others_finish_unlocking(&start))
             continue;
         if (r == -ENOMEM && spw_seek_pending()) /* last: a look may have to wait for what the program does next */
             r = spw_seek_settle_unlocking(true);
         if (r < 0)
-            return r == -EAGAIN ? -ENOMEM : r;
+            return r == -EAGAIN || (r == -ENOMEM && busy) ? -ETIMEDOUT : r;
     }
     return 0;
 }

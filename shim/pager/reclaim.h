@@ -7,7 +7,8 @@
 
 /* Makes at least `bytes` of physical memory available to spw_phys_pool_take_locked(): releases what only caches hold, then
  * evicts what nobody holds. Needs the device's slow lock and the engine lock, which it lets go of while it waits for the
- * GPU. 0, -ENOMEM (nothing more can go, or no host memory to go to), or a driver's failure. */
+ * GPU. 0, -ENOMEM (nothing more can go, or no host memory to go to), -ETIMEDOUT (what could go is in use by other threads,
+ * and was for 20 s), or a driver's failure. */
 int spw_reclaim_make(struct spw_device *d, uint64_t bytes);
 
 /* Makes so much of what nobody uses any more, or is leaving by itself, and waits for that. 1: it is there; 0: that does not

@@ -147,21 +147,25 @@ static void leave_scratch_late(struct spw_probe *t)
         leave_scratch(t);
 }
 
-bool spw_probe_give_up_scratch_locked(struct spw_probe *t)
+int spw_probe_give_up_scratch_locked(struct spw_probe *t)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const bool goes = t->snapshot.scratch && !t->now;
-    if (goes)
-        leave_scratch(t);
-    return goes;
+    if (!t->snapshot.scratch)
+        return 0;
+    if (t->now)
+        return -EAGAIN;
+    leave_scratch(t);
+    return 1;
 }
 
-bool spw_probe_give_up_host_memory_locked(struct spw_probe *t)
+int spw_probe_give_up_host_memory_locked(struct spw_probe *t)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const bool had = t->snapshot.host;
+    if (!t->snapshot.host)
+        return 0;
+    (void)spw_uses_mark_locked(&t->snapshot.host_uses);
     spw_probe_snapshot_reap_locked(&t->snapshot);
-    return had && !t->snapshot.host;
+    return t->snapshot.host ? -EAGAIN : 1;
 }
 
 /* ---- iterations ---- */

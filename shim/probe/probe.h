@@ -38,12 +38,12 @@ void spw_probe_go_on(struct spw_probe *probe);
 /* Learning ends where it stands; scratch memory goes back. Slow lock and engine lock held. */
 void spw_probe_end(struct spw_probe *probe);
 
-/* An operation lacks memory: scratch memory goes, unless a launch is just being tried. The next round takes some again.
- * True: it went. */
-bool spw_probe_give_up_scratch_locked(struct spw_probe *probe);
+/* An operation lacks memory: scratch memory goes. The next round takes some again. 1: it went; 0: there is none; -EAGAIN: a
+ * launch is just being tried. */
+int spw_probe_give_up_scratch_locked(struct spw_probe *probe);
 
-/* The host lacks memory: what probes took of it goes, if the device is done with that. True: it went. */
-bool spw_probe_give_up_host_memory_locked(struct spw_probe *probe);
+/* The host lacks memory: what probes took of it goes. As above; -EAGAIN: the device is not done with it. */
+int spw_probe_give_up_host_memory_locked(struct spw_probe *probe);
 
 /* The operation was begun, it takes about `us`: everything that it touches is there. Submits what has to come before it, and
  * sets op->probe where spw_probe_after() has to be called behind the driver's call. True: it is to be launched again then,

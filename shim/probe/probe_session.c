@@ -282,16 +282,16 @@ bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
     return true;
 }
 
-bool spw_probe_session_give_room_locked(struct spw_probe_session *l)
+int spw_probe_session_give_room_locked(struct spw_probe_session *l)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return l && spw_probe_give_up_scratch_locked(l->probe);
+    return l ? spw_probe_give_up_scratch_locked(l->probe) : 0;
 }
 
-bool spw_probe_session_give_host_memory_locked(struct spw_probe_session *l)
+int spw_probe_session_give_host_memory_locked(struct spw_probe_session *l)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return l && spw_probe_give_up_host_memory_locked(l->probe);
+    return l ? spw_probe_give_up_host_memory_locked(l->probe) : 0;
 }
 
 struct spw_probe_session_result spw_probe_session_result_locked(const struct spw_probe_session *l)

@@ -25,11 +25,12 @@ bool spw_probe_session_is_about(const struct spw_probe_session *session, const s
  * let go of while room is made for scratch memory. */
 bool spw_probe_session_round_unlocking(struct spw_probe_session *session);
 
-/* An operation lacks memory. True: what learning has taken of it went to the cache. Slow lock too. */
-bool spw_probe_session_give_room_locked(struct spw_probe_session *session); /* NULL is fine */
+/* An operation lacks memory. 1: what learning has taken of it went to the cache; 0: there is none; -EAGAIN: it is in use.
+ * Slow lock too. */
+int spw_probe_session_give_room_locked(struct spw_probe_session *session); /* NULL is fine */
 
-/* The host lacks memory. True: what learning has taken of it, and is done with, went back. */
-bool spw_probe_session_give_host_memory_locked(struct spw_probe_session *session); /* NULL is fine */
+/* The same of memory of the host; no slow lock. */
+int spw_probe_session_give_host_memory_locked(struct spw_probe_session *session); /* NULL is fine */
 
 /* Operation `ordinal` of the course was begun. */
 void spw_probe_session_op_locked(struct spw_probe_session *session, struct spw_op *op, uint32_t ordinal);

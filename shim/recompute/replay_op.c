@@ -358,7 +358,7 @@ static int submit_unlocking(struct spw_device *d, struct spw_replay_op *run, str
             r = submit_and_be_followed(d, run, s);
         spw_context_leave(&guard);
         if (r == -EAGAIN && !spw_reclaim_let_others_finish_unlocking(&start))
-            return -EBUSY;
+            return -ETIMEDOUT;
     }
     return r;
 }

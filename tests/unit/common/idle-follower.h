@@ -44,9 +44,14 @@ static inline void idle_pin(struct spw_block *b)
 {
 }
 
-static inline bool idle_give_room(struct spw_device *d)
+static inline int idle_give_room(struct spw_device *d)
 {
-    return false;
+    return 0;
+}
+
+static inline int idle_give_host_memory(void)
+{
+    return 0;
 }
 
 static inline void idle_budget_changed(struct spw_device *d)
@@ -73,5 +78,6 @@ static const struct spw_follower idle_follower = {.press = idle_press,
                                                   .budget_changed = idle_budget_changed,
                                                   .hint = idle_hint,
                                                   .give_room = idle_give_room,
+                                                  .give_host_memory = idle_give_host_memory,
                                                   .condemned = idle_condemned};
 #endif

@@ -1,9 +1,23 @@
 /* test-reclaim.c - making room: whose memory is waited for first, and what happens when the easy way is closed: a device
  * with less memory than it should have, host memory that only small tensors fit into, and victims that another thread is
  * busy with. */
+#include <time.h>
 #include <unistd.h>
 
 #include "carried.h"
+#include "idle-follower.h"
+
+static time_t hurry; /* seconds that each look at the clock takes */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    static time_t ahead;
+    const int r = __real_clock_gettime(clock, now);
+    now->tv_sec += ahead += hurry;
+    return r;
+}
 
 /* What the program freed is there once the operations that used it are, sooner than what has yet to be copied out. */
 static void memory_that_was_freed_is_waited_for_before_what_is_leaving(void **state)
@@ -206,6 +220,100 @@ static void a_victim_that_is_busy_is_waited_for(void **state)
     fake_run_all();
 }
 
+/* Who does not come out of the driver is no lack of memory, and the rest is as it was. */
+static void a_victim_that_stays_busy_is_not_called_out_of_memory(void **state)
+{
+    begin(BYTES, 16 << 20);
+    const CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    struct spw_op op = {.handle = s, .hits = (CUdeviceptr *)&a, .count = 1, .room = 1, .name = "a long copy"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    hurry = 1;
+    assert_int_equal(fill_on(t, b, BYTES, 2), -ETIMEDOUT);
+    hurry = 0;
+    fake_fill(s, a, BYTES, 1);
+    spw_op_end(&op);
+    assert_int_equal(fill_on(t, b, BYTES, 2), 0);
+    expect(a, 1);
+    fake_run_all();
+}
+
+/* The same where the host has no room for another one. */
+static void a_victim_that_is_busy_is_waited_for_where_the_host_has_no_room_for_others(void **state)
+{
+    pthread_t thread;
+    void *taken;
+    begin(3 * BYTES, 4 * BYTES);
+    CUdeviceptr large = allocate(2 * BYTES), clean = allocate(BYTES), next = allocate(BYTES);
+    assert_int_equal(fill_on(t, large, 2 * BYTES, 1), 0);
+    spw_lock();
+    assert_int_equal(spw_host_memory_take_locked(4 * BYTES, &taken), 0);
+    spw_unlock();
+    struct spw_op op = {.handle = s, .hits = &clean, .count = 1, .room = 1, .read_only = 1, .name = "a long copy"};
+    assert_int_equal(spw_op_begin(&op), 0);
+    assert_int_equal(pthread_create(&thread, NULL, leave_the_call_late, &op), 0);
+    assert_int_equal(fill_on(t, next, BYTES, 3), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(expect_on(t, large, 2 * BYTES, 1), 0);
+    fake_run_all();
+}
+
+static void *let_go_late(void *block)
+{
+    usleep(100 * 1000);
+    spw_lock();
+    ((struct spw_block *)block)->holds--;
+    spw_unlock();
+    return NULL;
+}
+
+/* An allocation of another thread has taken it, and waits for who used it. */
+static void a_cached_block_that_is_held_is_waited_for(void **state)
+{
+    pthread_t thread;
+    begin(BYTES, 16 << 20);
+    CUdeviceptr a = allocate(BYTES), b = allocate(2 * 4096);
+    fill(a, 1);
+    struct spw_block *held = block_at(a);
+    assert_int_equal(spw_free(a, spw_stream_of_locked(s)), 0);
+    assert_int_equal(held->object.attention, SPW_FREE);
+    held->holds++;
+    assert_int_equal(pthread_create(&thread, NULL, let_go_late, held), 0);
+    assert_int_equal(fill_on(s, b, 2 * 4096, 2), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    fake_run_all();
+}
+
+static CUdeviceptr lent;
+static unsigned asked;
+
+static int give_room_late(struct spw_device *d)
+{
+    if (++asked < 3)
+        return -EAGAIN;
+    block_at(lent)->pinned = false;
+    return 1;
+}
+
+/* What finds something out about the program has taken memory, and is just using it. */
+static void what_a_trial_has_taken_is_waited_for(void **state)
+{
+    begin(BYTES, 16 << 20);
+    struct spw_follower follower = idle_follower;
+    follower.give_room = give_room_late;
+    lent = allocate(BYTES);
+    const CUdeviceptr b = allocate(BYTES);
+    fill(lent, 1);
+    block_at(lent)->pinned = true;
+    spw_follower = &follower;
+    spw_plan_follower_any = true;
+    fill(b, 2);
+    spw_follower = NULL;
+    spw_plan_follower_any = false;
+    assert_int_equal(asked, 3);
+    expect(lent, 1);
+    fake_run_all();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +326,10 @@ int main(void)
         cmocka_unit_test(host_memory_that_one_device_can_do_without_serves_another),
         cmocka_unit_test(what_the_host_holds_of_one_device_is_not_promised_to_another),
         cmocka_unit_test(a_victim_that_is_busy_is_waited_for),
+        cmocka_unit_test(a_victim_that_stays_busy_is_not_called_out_of_memory),
+        cmocka_unit_test(a_victim_that_is_busy_is_waited_for_where_the_host_has_no_room_for_others),
+        cmocka_unit_test(a_cached_block_that_is_held_is_waited_for),
+        cmocka_unit_test(what_a_trial_has_taken_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

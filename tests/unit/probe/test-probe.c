@@ -226,6 +226,29 @@ static void without_room_for_scratch_memory_the_host_serves(void **state)
     assert_int_equal(verdict_of(VARIES), SPW_REPLAY_DIFFERS);
 }
 
+static int scratch_goes; /* while another thread is at it */
+
+static void want_scratch(void)
+{
+    spw_lock();
+    scratch_goes = spw_probe_give_up_scratch_locked(probe);
+    spw_unlock();
+}
+
+static void scratch_memory_that_a_trial_uses_goes_behind_it(void **state)
+{
+    for (unsigned number = 0; spw_probe_counts_of(probe).trials == 0; number++) {
+        assert_true(number < ROUNDS);
+        assert_false(next_round());
+        meanwhile = want_scratch;
+        iterate(number, 1 << PLAIN);
+    }
+    meanwhile = NULL;
+    assert_int_equal(scratch_goes, -EAGAIN);
+    want_scratch();
+    assert_int_equal(scratch_goes, 1);
+}
+
 static size_t host_bytes(void)
 {
     spw_lock();
@@ -235,10 +258,10 @@ static size_t host_bytes(void)
     return bytes;
 }
 
-static bool host_memory_goes(void)
+static int host_memory_goes(void)
 {
     spw_lock();
-    const bool goes = spw_probe_give_up_host_memory_locked(probe);
+    const int goes = spw_probe_give_up_host_memory_locked(probe);
     spw_unlock();
     return goes;
 }
@@ -254,9 +277,10 @@ static void host_memory_of_a_trial_goes_once_the_device_is_done_with_it(void **s
         put(of[PLAIN].hits[IN], BYTES, (unsigned char)(3 + number), &of[PLAIN].holds[IN]);
         assert_int_equal(launch(PLAIN), CUDA_SUCCESS);
     }
-    assert_false(host_memory_goes()); /* it runs still */
-    mark();
-    assert_true(host_memory_goes());
+    assert_int_equal(host_memory_goes(), -EAGAIN); /* it runs still */
+    let_run();
+    assert_int_equal(host_memory_goes(), 1);
+    assert_int_equal(host_memory_goes(), 0);
     assert_int_equal(host_bytes(), 0);
 }
 
@@ -269,7 +293,7 @@ static void scratch_memory_that_goes_each_time_serves_those_before_it(void **sta
         iterate(number, 1 << PLAIN);
         spw_lock();
         (void)spw_probe_give_up_scratch_locked(probe);
-        assert_false(spw_probe_give_up_scratch_locked(probe));
+        assert_int_equal(spw_probe_give_up_scratch_locked(probe), 0);
         spw_unlock();
         iterate(number++, 1 << IN_PLACE);
     }
@@ -292,6 +316,7 @@ int main(int argc, char **argv)
         TEST(answers_are_read_as_soon_as_another_launch_of_the_kind_comes),
         TEST(without_room_for_scratch_and_host_memory_it_is_too_large),
         TEST(without_room_for_scratch_memory_the_host_serves),
+        TEST(scratch_memory_that_a_trial_uses_goes_behind_it),
         TEST(host_memory_of_a_trial_goes_once_the_device_is_done_with_it),
         TEST(scratch_memory_that_goes_each_time_serves_those_before_it),
     };
