@@ -274,6 +274,14 @@ void spw_device_loop_settle_locked(struct spw_device_loop *p)
         finish_recording(p);
 }
 
+void spw_device_loop_context_gone_locked(struct spw_device_loop *p, CUcontext context)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    spw_device_loop_settle_locked(p);
+    if (spw_plan_executor_works_in_locked(&p->on, context))
+        lose(p);
+}
+
 /* ---- what the engine tells ---- */
 
 void spw_device_loop_tell_locked(struct spw_device_loop *p, struct spw_op *op, struct spw_object *const *objects,

@@ -82,6 +82,9 @@ void spw_device_loop_keep_pace_unlocking(struct spw_device_loop *rounds, struct 
 /* Something is being learned, or some plan or other wants versions kept (versions.h). */
 bool spw_device_loop_want_versions(const struct spw_device_loop *rounds);
 
+/* A context goes, and all of its allocations with it: a course that works on some of them is left, before they go. */
+void spw_device_loop_context_gone_locked(struct spw_device_loop *rounds, CUcontext context);
+
 /* Says once that the host has no memory left for `what`. */
 void spw_device_loop_lack_memory(const struct spw_device *d, const char *what);
 #endif

@@ -30,6 +30,7 @@ static void expect_nothing(struct spw_plan_executor *on)
 {
     on->place.cursor = (struct spw_cursor){.course = &no_course};
     on->place.due = nothing_due;
+    on->place.left = false;
     spw_plan_executor_look_closer(on, false);
     on->now = NULL;
 }
@@ -88,6 +89,17 @@ void spw_plan_executor_leave_locked(struct spw_plan_executor *on)
     on->blocks = NULL;
     on->is_missing = NULL;
     expect_nothing(on);
+}
+
+bool spw_plan_executor_works_in_locked(const struct spw_plan_executor *on, CUcontext context)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    for (uint32_t t = 0; on->now && t < on->now->course->tensor_count; t++) {
+        const struct spw_block *b = block_of(on, t);
+        if (b && b->context == context)
+            return true;
+    }
+    return false;
 }
 
 /* Those alive when the recording began are in the order of their serials. */

@@ -37,6 +37,9 @@ void spw_plan_executor_look_closer(struct spw_plan_executor *on, bool told);
 int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *shape);
 void spw_plan_executor_leave_locked(struct spw_plan_executor *on); /* fine where it is on none */
 
+/* Some tensor of its course, or what the program has freed and the plan still wants, was allocated in the context. */
+bool spw_plan_executor_works_in_locked(const struct spw_plan_executor *on, CUcontext context);
+
 /* ---- all of the rest: on a course */
 
 /* Whether most of what the course works on, and lives throughout, is there: as the iteration began, or found in it since

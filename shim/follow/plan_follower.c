@@ -182,6 +182,14 @@ static void plan_for_other_budget(struct spw_device *d)
             spw_tuning_budget_changed(&shapes->list[i]);
 }
 
+void spw_plan_follower_context_gone_locked(CUcontext context)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].loop)
+            spw_device_loop_context_gone_locked(spw_devices[i].loop, context);
+}
+
 static void look_after(struct spw_stream *s)
 {
     struct spw_device *d = s->device >= 0 ? &spw_devices[s->device] : NULL;

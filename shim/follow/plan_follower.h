@@ -23,6 +23,10 @@ void spw_plan_follower_open(void);
  * waits. */
 void spw_plan_follower_spare_versions_unlocking(struct spw_device *d, struct spw_stream *s);
 
+/* A context is about to be destroyed: what the program allocated there, or freed and a plan still wants, is there still.
+ * Engine lock. */
+void spw_plan_follower_context_gone_locked(CUcontext context);
+
 /* ---- no lock held ---- */
 
 void spw_plan_follower_stop(void);     /* at the end of the process: no thread of ours goes on */

@@ -8,6 +8,7 @@
 #include "durations.h"
 #include "lock.h"
 #include "mover.h"
+#include "plan_follower.h"
 #include "seek.h"
 #include "steptime.h"
 #include "streams.h"
@@ -23,6 +24,7 @@ void spw_context_free(CUcontext context)
 {
     spw_lock();
     spw_streams_await_waiters_unlocking(context);
+    spw_plan_follower_context_gone_locked(context);
     spw_free_of_context_locked(context);
     for (unsigned i = 0; i < sizeof(gone_locked) / sizeof(*gone_locked); i++)
         gone_locked[i](context);

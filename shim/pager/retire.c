@@ -156,10 +156,8 @@ void spw_retained_all_context_gone_locked(CUcontext context)
         struct spw_device *d = &spw_devices[k];
         for (uint32_t i = 0; d->ready && i < d->block_count; i++) {
             struct spw_block *b = d->blocks[i];
-            if (b->context != context || !(b->object.attention & SPW_RETAINED))
-                continue;
-            b->expected = 0;
-            spw_retained_look_locked(d, b);
+            if (b->context == context)
+                spw_retained_look_locked(d, b);
         }
         if (d->ready)
             spw_retained_all_sweep_locked(d);

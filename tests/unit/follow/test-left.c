@@ -21,49 +21,20 @@ static struct {
 
 /* ---- the plan ---- */
 
-static uint32_t operation(const struct spw_course *course, uint64_t function)
-{
-    for (uint32_t o = 0; o < course->op_count; o++)
-        if (course->calls[o].function == function)
-            return o;
-    fail_msg("no operation of function %llu", (unsigned long long)function);
-    return 0;
-}
-
-/* The tensor that only this operation, or it first of all, touches. */
-static uint32_t first_touched_by(const struct spw_course *course, uint64_t function)
-{
-    const uint32_t o = operation(course, function);
-    for (uint32_t t = 0; t < course->tensor_count; t++)
-        if (course->tensors[t].first_use == o)
-            return t;
-    fail_msg("operation %u touches nothing first", o);
-    return 0;
-}
-
-static void add(struct spw_course_plan *plan, uint32_t op, uint32_t kind, uint32_t id)
-{
-    struct spw_actions *a = &plan->actions;
-    a->list[a->count++] = (struct spw_action){kind, id};
-    for (uint32_t o = op + 1; o <= a->op_count + 1; o++)
-        a->first[o] = a->count;
-    plan->due[op] = true;
-}
-
 int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
                            const bool *cancelled, struct spw_course_plan **ret_plan)
 {
     (void)terms, (void)quick, (void)cancelled;
     struct spw_course_plan *plan = spw_course_plan_none(course);
     assert_non_null(plan);
-    const uint32_t make = operation(course, MAKE), batch = first_touched_by(course, LOAD);
-    const uint32_t again = operation(course, how.again_before);
+    const uint32_t make = operation_of(course, MAKE), batch = first_touched_by(course, LOAD);
+    const uint32_t again = operation_of(course, how.again_before);
     plan->actions.list = (calloc)(3, sizeof(struct spw_action));
     assert_non_null(plan->actions.list);
-    add(plan, operation(course, FILL), SPW_STEP_DROP, first_touched_by(course, MAKE));
-    add(plan, again, SPW_STEP_REPLAY, make);
+    add_action(plan, operation_of(course, FILL), SPW_STEP_DROP, first_touched_by(course, MAKE));
+    add_action(plan, again, SPW_STEP_REPLAY, make);
     if (how.drops_batch)
-        add(plan, again, SPW_STEP_DROP, batch);
+        add_action(plan, again, SPW_STEP_DROP, batch);
     plan->marks.recorded[make] = true;
     plan->marks.ghosts[batch] = again > course->tensors[batch].free_after;
     plan->replay_count = plan->recorded_count = 1;

@@ -14,6 +14,37 @@ int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_pla
 int __real_spw_plan_course(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
                            const bool *cancelled, struct spw_course_plan **ret_plan);
 
+/* Of the course: the operation of that function. */
+static inline uint32_t operation_of(const struct spw_course *course, uint64_t function)
+{
+    for (uint32_t o = 0; o < course->op_count; o++)
+        if (course->calls[o].function == function)
+            return o;
+    fail_msg("no operation of function %llu", (unsigned long long)function);
+    return 0;
+}
+
+/* The tensor that only this operation, or it first of all, touches. */
+static inline uint32_t first_touched_by(const struct spw_course *course, uint64_t function)
+{
+    const uint32_t o = operation_of(course, function);
+    for (uint32_t t = 0; t < course->tensor_count; t++)
+        if (course->tensors[t].first_use == o)
+            return t;
+    fail_msg("operation %u touches nothing first", o);
+    return 0;
+}
+
+/* Behind operation `op`. */
+static inline void add_action(struct spw_course_plan *plan, uint32_t op, uint32_t kind, uint32_t id)
+{
+    struct spw_actions *a = &plan->actions;
+    a->list[a->count++] = (struct spw_action){kind, id};
+    for (uint32_t o = op + 1; o <= a->op_count + 1; o++)
+        a->first[o] = a->count;
+    plan->due[op] = true;
+}
+
 /* A device within a budget, for a program that stands still while a plan is made for it. */
 static inline void begin_planned(uint64_t budget)
 {
