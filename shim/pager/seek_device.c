@@ -11,33 +11,38 @@
 #include "mover.h"
 #include "result.h"
 
-enum { WORLDS = 64, STAGING_BYTES = 1 << 20, ATTEMPTS = 3 };
+enum { WORLDS = 64, READ_BYTES = 256 << 10, ATTEMPTS = 3 };
 
 struct world { /* one for each context that looked */
     CUcontext context;
     struct spw_seek_kernel kernel;
-    bool refused; /* the kernel */
+    bool refused;    /* the kernel */
+    CUstream stream; /* for reading back; NULL: nothing was yet */
+};
+
+struct host_memory {
+    struct spw_seek_answer answer[SPW_SEEK_ANSWERS];
+    unsigned char read[READ_BYTES]; /* back, last */
 };
 
 static struct world worlds[WORLDS];
 static unsigned world_count;
-static struct spw_seek_answer *answers; /* page-locked where `told` */
-static bool told;                       /* a kernel can write to them */
-static CUcontext owner;                 /* with it goes what is page-locked */
-static void *staging;                   /* what was read back */
+static struct host_memory *host; /* page-locked where `told` */
+static bool told;                /* a kernel can write to it */
+static CUcontext owner;          /* with it goes what is page-locked */
 
 static int make_host_memory(CUcontext context)
 {
     void *p = NULL;
-    if (!answers && SPW_ASK(cuMemHostAlloc, &p, SPW_SEEK_ANSWERS * sizeof(*answers),
-                            CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) == CUDA_SUCCESS) {
-        answers = p;
+    if (!host &&
+        SPW_ASK(cuMemHostAlloc, &p, sizeof(*host), CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP) == CUDA_SUCCESS) {
+        host = p;
         told = true;
         owner = context;
     }
-    if (!answers)
-        answers = calloc(SPW_SEEK_ANSWERS, sizeof(*answers));
-    return answers ? 0 : -ENOMEM;
+    if (!host) /* pageable: what is read is staged by the driver, rarely */
+        host = calloc(1, sizeof(*host));
+    return host ? 0 : -ENOMEM;
 }
 
 /* The context is current. */
@@ -65,7 +70,7 @@ static int make_ready(int device, CUcontext context)
 {
     struct spw_context_guard guard;
     const bool is_there = world_of(context);
-    if (is_there && answers)
+    if (is_there && host)
         return 0;
     if (!is_there && world_count == WORLDS)
         return -ENOMEM;
@@ -85,61 +90,71 @@ void spw_seek_submit_locked(int device, CUcontext context, CUstream stream, CUde
     struct spw_context_guard guard;
     int r = make_ready(device, context);
     const struct world *w = r == 0 ? world_of(context) : NULL;
-    if (!answers)
+    if (!host)
         return;
-    memset(&answers[index], 0, sizeof(answers[index]));
+    struct spw_seek_answer *answer = &host->answer[index];
+    memset(answer, 0, sizeof(*answer));
     r = w && !w->refused && told ? spw_context_enter(&guard, context) : -ENOTSUP;
     if (r == 0) {
         const struct spw_address_ranges ranges = spw_address_ranges_now();
-        r = spw_seek_kernel_submit(&w->kernel, stream, address, bytes, &ranges, &answers[index]);
+        r = spw_seek_kernel_submit(&w->kernel, stream, address, bytes, &ranges, answer);
         spw_context_leave(&guard);
     }
     if (r < 0)
-        memset(&answers[index], 1, sizeof(answers[index]));
+        memset(answer, 1, sizeof(*answer));
 }
 
 bool spw_seek_found_locked(unsigned index, uint64_t bytes, uint64_t offset)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return !answers || answers[index].part[offset >> spw_seek_shift(bytes)];
+    return !host || host->answer[index].part[offset >> spw_seek_shift(bytes)];
 }
 
 const struct spw_seek_answer *spw_seek_answer_locked(unsigned index)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return answers ? &answers[index] : NULL;
+    return host ? &host->answer[index] : NULL;
 }
 
 bool spw_seek_found_any_locked(unsigned index)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     static const struct spw_seek_answer nothing;
-    return !answers || memcmp(&answers[index], &nothing, sizeof(nothing)) != 0;
+    return !host || memcmp(&host->answer[index], &nothing, sizeof(nothing)) != 0;
+}
+
+/* Not behind copies out, which may come behind work that waits for what the program does next. The context is current. */
+static CUstream stream_for_reading(const struct spw_device *d)
+{
+    struct world *w = world_of(d->mover->context);
+    if (w && !w->stream && SPW_ASK(cuStreamCreate, &w->stream, CU_STREAM_NON_BLOCKING) != CUDA_SUCCESS)
+        w->stream = NULL;
+    return w && w->stream ? w->stream : d->mover->out->handle;
 }
 
 int spw_seek_read_locked(struct spw_device *d, CUcontext context, CUdeviceptr address, uint64_t bytes, void **ret_data,
                          uint64_t *ret_bytes)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_stream *s;
     struct spw_context_guard guard;
-    const uint64_t part = bytes < STAGING_BYTES ? bytes : STAGING_BYTES;
-    if (!staging && !(staging = malloc(STAGING_BYTES))) /* pageable: the driver stages it once more, rarely */
-        return -ENOMEM;
-    int r = spw_copy_streams_out_locked(d, context, &s);
+    const uint64_t part = bytes < READ_BYTES ? bytes : READ_BYTES;
+    int r = spw_copy_streams_ready_locked(d, context);
+    if (r == 0 && make_ready(d->ordinal, d->mover->context) < 0 && !host)
+        r = -ENOMEM;
     if (r == 0)
         r = spw_context_enter(&guard, d->mover->context);
     if (r < 0)
         return r;
+    const CUstream s = stream_for_reading(d);
     for (int i = 0; i < ATTEMPTS; i++) {
-        r = spw_result(SPW_ASK(cuMemcpyDtoHAsync_v2, staging, address, part, s->handle));
+        r = spw_result(SPW_ASK(cuMemcpyDtoHAsync_v2, host->read, address, part, s));
         if (r == 0)
-            r = spw_result(SPW_ASK(cuStreamSynchronize, s->handle));
+            r = spw_result(SPW_ASK(cuStreamSynchronize, s));
         if (r == 0)
             break;
     }
     spw_context_leave(&guard);
-    *ret_data = staging;
+    *ret_data = host->read;
     *ret_bytes = part;
     return r;
 }
@@ -147,7 +162,7 @@ int spw_seek_read_locked(struct spw_device *d, CUcontext context, CUdeviceptr ad
 uint64_t spw_seek_host_bytes_locked(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return told ? SPW_SEEK_ANSWERS * sizeof(*answers) : 0;
+    return told ? sizeof(*host) : 0;
 }
 
 /* The kernel goes with the context; answers that are not there are answers that something was found. */
@@ -158,18 +173,20 @@ void spw_seek_device_gone_locked(CUcontext context)
     if (!w)
         return;
     if (told && owner == context) {
-        (void)SPW_ASK(cuMemFreeHost, answers);
-        answers = NULL;
+        (void)SPW_ASK(cuMemFreeHost, host);
+        host = NULL;
         told = false;
     }
     if (!w->refused)
         spw_seek_kernel_unload(&w->kernel);
+    if (w->stream)
+        (void)SPW_ASK(cuStreamDestroy_v2, w->stream);
     *w = worlds[--world_count];
 }
 
 void spw_seek_device_reset(void)
 {
     world_count = 0;
-    answers = NULL;
+    host = NULL;
     told = false;
 }

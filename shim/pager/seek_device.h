@@ -19,7 +19,7 @@ bool spw_seek_found_locked(unsigned index, uint64_t bytes, uint64_t offset);
 bool spw_seek_found_any_locked(unsigned index);
 const struct spw_seek_answer *spw_seek_answer_locked(unsigned index); /* NULL: every part counts as one with an address */
 
-/* Copies to the host, on the stream of copies out, and waits for that with the lock held: nobody else is at these bytes.
+/* Copies to the host, behind nothing, and waits for that with the lock held: nobody else is at these bytes.
  * *ret_bytes: what came of `bytes`, at *ret_data, until the next call. 0 or a failure of the driver. */
 int spw_seek_read_locked(struct spw_device *d, CUcontext context, CUdeviceptr address, uint64_t bytes, void **ret_data,
                          uint64_t *ret_bytes);

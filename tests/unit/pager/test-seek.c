@@ -51,11 +51,11 @@ static void drop(CUdeviceptr address)
     pthread_mutex_unlock(&device->slow);
 }
 
-static void settle(bool wait)
+static void settle(void)
 {
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    assert_int_equal(spw_seek_settle_unlocking(wait), 0);
+    assert_int_equal(spw_seek_settle_unlocking(true), 0);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
 }
@@ -66,6 +66,16 @@ static bool wishes;
 static void on_op(struct spw_op *op, struct spw_object *const *objects, unsigned count)
 {
     op->wish = wishes ? 8 : 0;
+}
+
+/* What has an answer alone. */
+static void settle_done(void)
+{
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    (void)spw_seek_settle_unlocking(false);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
 }
 
 /* Something is dropped that is made of what lies at the address. */
@@ -172,12 +182,12 @@ static void an_address_that_is_found_loses_nothing_that_is_needed(void **state)
         const uint64_t was = version(kinds[i]);
         need(kinds[i]);
         store(kinds[i], c);
-        settle(true);
+        settle();
         assert_int_equal(version(kinds[i]), was);
         needed->needed = 0;
         device->dropping = 0;
         store(kinds[i], c);
-        settle(true);
+        settle();
         assert_true(version(kinds[i]) > was);
     }
 }
@@ -210,7 +220,7 @@ static void nothing_is_dropped_while_addresses_may_be_followed_that_are_not_know
     drop(made);
     assert_false(block_at(made)->drops);
     follow(c);
-    settle(true);
+    settle();
     drop(other);
     assert_false(block_at(other)->drops); /* that may have written `a` */
     const CUdeviceptr anew = make();
@@ -224,7 +234,7 @@ static void who_uses_an_upload_waits_for_no_other_look(void **state)
     const CUstream other = fake_stream();
     const CUdeviceptr uploaded = allocate(64 * KIB);
     const uint64_t was = version(a), learned = spw_seek_learned;
-    settle(true);
+    settle();
     store(b, c);
     upload_on(other, uploaded, &a);
     follow_on(other, uploaded);
@@ -233,11 +243,34 @@ static void who_uses_an_upload_waits_for_no_other_look(void **state)
     assert_true(is_eager || fake_left(stream));
     follow_on(other, uploaded); /* nobody waits for it any more */
     assert_true(is_eager || fake_left(stream));
-    settle(true);
+    settle();
     assert_int_equal(fake_left(stream), 0);
     assert_int_equal(spw_seek_learned, learned + 2);
     assert_false(spw_seek_pending());
     assert_int_equal(spw_object_at_locked(c)->attention & (SPW_AWAITED | SPW_LOOKED), 0);
+}
+
+/* Which may come behind work that waits for what the program does next. */
+static void what_is_read_back_waits_for_no_copy_out(void **state)
+{
+    const CUstream other = fake_stream();
+    const CUdeviceptr leaving = allocate(64 * KIB);
+    const uint64_t learned = spw_seek_learned;
+    follow_on(other, leaving);
+    fake_fill(other, leaving, 64 * KIB, 1);
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    assert_int_equal(spw_transfer_evict_locked(device, block_at(leaving)), 0);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    assert_true(block_at(leaving)->object.attention & SPW_EVICTING);
+    store(a, c);
+    settle_done();
+    assert_int_equal(spw_seek_learned, learned);
+    assert_int_equal(spw_driver.cuStreamSynchronize(stream), CUDA_SUCCESS);
+    settle_done();
+    assert_int_equal(spw_seek_learned, learned + 1);
+    assert_true(fake_left(other));
 }
 
 static CUstream second;
@@ -270,7 +303,7 @@ static void what_is_needed_is_given_up_where_trust_was_a_mistake(void **state)
 {
     struct spw_seek_kind *kind = spw_seek_kind_of((uint64_t)(uintptr_t)FUNCTION);
     const CUdeviceptr made = make();
-    settle(true);
+    settle();
     kind->looks[0] = SPW_SEEK_ENOUGH - 1;
     kind->is_audited[0] = true;
     need(a);
@@ -278,7 +311,7 @@ static void what_is_needed_is_given_up_where_trust_was_a_mistake(void **state)
     store(a, c);
     drop(made);
     assert_true(block_at(made)->drops);
-    settle(true);
+    settle();
     assert_true(version(a) > was);
     needed->needed = 0;
 }
@@ -291,6 +324,7 @@ int main(int argc, char **argv)
         WATCHED(an_address_that_is_found_loses_nothing_that_is_needed),
         WATCHED(nothing_is_dropped_while_addresses_may_be_followed_that_are_not_known),
         WATCHED(who_uses_an_upload_waits_for_no_other_look),
+        WATCHED(what_is_read_back_waits_for_no_copy_out),
         WATCHED(who_uses_an_upload_waits_for_no_other_thread),
         WATCHED(what_is_needed_is_given_up_where_trust_was_a_mistake),
     };
