@@ -11,6 +11,7 @@
 #include "transfers.h"
 #include "context.h"
 #include "follower.h"
+#include "hostpool.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
@@ -157,38 +158,71 @@ static int order_after_copies(const struct spw_op *op, struct spw_working_set *s
     return r;
 }
 
-static void say_what_does_not_fit(const struct spw_op *op, const struct spw_working_set *set, const struct spw_device *d)
+static bool stays(const struct spw_block *b)
 {
-    static struct spw_log_threshold told, told_stuck;
-    uint64_t bytes = 0, unmovable = spw_reclaim_unmovable_bytes_locked(d);
+    return b->pinned || b->holds;
+}
+
+/* A copy on the host of all that is allocated takes so much. */
+static uint64_t host_bytes_for_all(void)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        bytes += spw_devices[i].live_bytes + spw_devices[i].live_count * SPW_HOSTPOOL_GRANULE_BYTES;
+    return bytes;
+}
+
+static void say_why_it_does_not_go(const char *what, const struct spw_device *d, uint64_t bytes, bool host_refused)
+{
+    static struct spw_log_threshold told_host, told_device;
+    const struct spw_hostpool *pool = spw_host_memory_pool_locked();
+    if (host_refused)
+        spw_warn_of(&told_host, bytes,
+                    "out of memory: %s needs %.1f MiB on device %d, and what lies there cannot be evicted: %s "
+                    "(SPILLWAY_HOST_BUDGET: %llu bytes) has no room for it; host budget that would do for all tensors: %llu "
+                    "bytes, as far as the program has come" SPW_SEE("no-room"),
+                    what, SPW_MIB(bytes), d->ordinal, pool ? spw_hostpool_refusal(pool) : "the machine",
+                    (unsigned long long)spw_host_memory_limit_locked(), (unsigned long long)host_bytes_for_all());
+    else
+        spw_warn_of(
+            &told_device, bytes,
+            "out of memory: %s needs %.1f MiB on device %d, and what lies there cannot be evicted: the device has less "
+            "memory than the budget says" SPW_SEE("no-room"),
+            what, SPW_MIB(bytes), d->ordinal);
+}
+
+/* The set is held still. What others hold, because it was handed to a library, cannot move either. */
+static void say_what_does_not_fit(const struct spw_op *op, const struct spw_working_set *set, bool host_refused)
+{
+    static struct spw_log_threshold told;
+    const struct spw_device *d = set->full;
+    uint64_t bytes = 0, unmovable = 0;
     unsigned tensors = 0;
     char name[256];
+    for (uint32_t i = 0; i < d->block_count; i++)
+        unmovable += stays(d->blocks[i]) ? (uint64_t)d->blocks[i]->memory.granules << d->granule_shift : 0;
     for (unsigned i = 0; i < set->count; i++) {
-        struct spw_object *o = set->list[i].object;
-        if (o->kind != SPW_KIND_BLOCK || o->device != d->ordinal || spw_block_of(o)->pinned)
+        const struct spw_block *b = spw_block_of(set->list[i].object);
+        if (b->object.kind != SPW_KIND_BLOCK || b->object.device != d->ordinal || b->pinned)
             continue;
-        bytes += spw_block_mapped_bytes(d, spw_block_of(o));
+        bytes += spw_block_mapped_bytes(d, b);
+        unmovable -= (uint64_t)b->memory.granules << d->granule_shift;
         tensors++;
     }
     const char *what = op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name;
-    uint64_t needed = bytes + unmovable;
-    if (needed > d->handles.budget_bytes)
-        spw_warn_of(
-            &told, needed + d->foreign_bytes,
-            "out of device memory: %s touches %.1f MiB at once in %u tensors%s, beside %.1f MiB that cannot move; the "
-            "budget of device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program "
-            "has "
-            "come" SPW_SEE("budget-too-small"),
-            what, SPW_MIB(bytes), tensors, op->everything ? " (what it touches is not known)" : "", SPW_MIB(unmovable),
-            d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)(needed + d->foreign_bytes),
-            SPW_MIB(needed + d->foreign_bytes));
-    else
-        spw_warn_of(
-            &told_stuck, bytes,
-            "out of memory: %s needs %.1f MiB on device %d, and what lies there cannot be evicted: %s" SPW_SEE("no-room"),
-            what, SPW_MIB(bytes), d->ordinal,
-            spw_moved.host_refused_count ? "the host budget (SPILLWAY_HOST_BUDGET) or the machine has no room for it"
-                                         : "the device has less memory than the budget says");
+    const uint64_t needed = bytes + unmovable;
+    if (needed <= d->handles.budget_bytes) {
+        say_why_it_does_not_go(what, d, bytes, host_refused);
+        return;
+    }
+    spw_warn_of(
+        &told, needed + d->foreign_bytes,
+        "out of device memory: %s touches %.1f MiB at once in %u tensors%s, beside %.1f MiB that cannot move; the "
+        "budget of device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program "
+        "has come" SPW_SEE("budget-too-small"),
+        what, SPW_MIB(bytes), tensors, op->everything ? " (what it touches is not known)" : "", SPW_MIB(unmovable),
+        d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)(needed + d->foreign_bytes),
+        SPW_MIB(needed + d->foreign_bytes));
 }
 
 static const char *why(int failure)
@@ -290,7 +324,7 @@ static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
                 break;
         }
         if (r == -ENOMEM && !first_dropped(set))
-            say_what_does_not_fit(op, set, &spw_devices[i]);
+            set->full = &spw_devices[i];
     }
     return r < 0 ? r : order_set_unlocking(op, set);
 }
@@ -369,7 +403,7 @@ static int make_apart(struct spw_op *op, struct spw_working_set *set)
         const int gathered = spw_working_set_gather_locked(op, set);
         set->devices = devices;
         if (r == -ENOMEM && gathered == 0)
-            say_what_does_not_fit(op, set, d);
+            set->full = d;
         r = r < 0 ? r : gathered;
     }
     if (r == 0)
@@ -382,6 +416,7 @@ static int make_apart(struct spw_op *op, struct spw_working_set *set)
  * lead to more: then again. */
 static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
+    const uint64_t host_refused = spw_moved.host_refused_count;
     uint64_t learned;
     int r;
     do {
@@ -394,6 +429,8 @@ static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t
         if (r == -ENOMEM && first_dropped(set))
             r = make_apart(op, set);
     } while (learned != spw_seek_learned);
+    if (r == -ENOMEM && set->full)
+        say_what_does_not_fit(op, set, spw_moved.host_refused_count != host_refused);
     return r;
 }
 

@@ -20,6 +20,7 @@ struct spw_working_set {
     unsigned count, held;            /* blocks among the first `held` are held */
     uint64_t devices;                /* bit per device */
     bool is_closer;                  /* more than the operation's hits: what tables led to, or all that there is */
+    const struct spw_device *full;   /* where no room could be made for it; NULL: nowhere yet */
 };
 
 /* Addresses that lie in device memory are looked for behind the operation's hits. */

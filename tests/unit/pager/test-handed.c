@@ -13,6 +13,7 @@
 #include "fake-device.h"
 #include "handed.h"
 #include "lock.h"
+#include "logged.h"
 #include "mover.h"
 #include "unlocked.h"
 
@@ -122,6 +123,29 @@ static void what_has_no_room_beside_the_rest_is_refused_and_the_rest_goes_free(v
     fake_run_all();
 }
 
+/* It counts as what cannot move, and the budget that is named is enough. */
+static void what_was_handed_over_before_is_named_in_the_refusal(void **state)
+{
+    enum { MANY = 8 };
+    char named[64];
+    begin(MANY * BYTES);
+    log_into_file(SPW_LOG_WARN);
+    CUdeviceptr a[MANY + 1];
+    for (unsigned i = 0; i <= MANY; i++) {
+        a[i] = allocate();
+        assert_int_equal(spw_handed_begin("a collective", 1, one, 0, a[i]), i == MANY ? -ENOMEM : 0);
+    }
+    spw_handed_submitted();
+    snprintf(named, sizeof(named), "smallest budget that would do: %u bytes", (MANY + 1) * BYTES);
+    assert_int_equal(lines_with(named), 1);
+    log_as_before();
+    begin((MANY + 1) * BYTES);
+    for (unsigned i = 0; i <= MANY; i++)
+        assert_int_equal(spw_handed_begin("a collective", 1, one, 0, allocate()), 0);
+    spw_handed_submitted();
+    fake_run_all();
+}
+
 /* The program may free it as soon as the call has returned. */
 static void what_is_freed_meanwhile_goes_when_it_is_submitted(void **state)
 {
@@ -162,6 +186,7 @@ int main(void)
         cmocka_unit_test(what_is_handed_over_stays_until_its_kernel_is_through),
         cmocka_unit_test(what_is_handed_over_comes_back_first),
         cmocka_unit_test(what_has_no_room_beside_the_rest_is_refused_and_the_rest_goes_free),
+        cmocka_unit_test(what_was_handed_over_before_is_named_in_the_refusal),
         cmocka_unit_test(what_is_freed_meanwhile_goes_when_it_is_submitted),
         cmocka_unit_test(what_nobody_submits_here_is_kept),
     };

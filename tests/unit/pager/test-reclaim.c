@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include "carried.h"
+#include "hostpool.h"
 #include "idle-follower.h"
+#include "logged.h"
 
 static time_t hurry; /* seconds that each look at the clock takes */
 
@@ -196,6 +198,35 @@ static void what_the_host_holds_of_one_device_is_not_promised_to_another(void **
     assert_int_equal(spw_allocate(device, BYTES, NULL, context, spw_mempool_stats_of_locked(NULL), &refused), -ENOMEM);
 }
 
+/* The reason is the one of this time, with a host budget that would do. */
+static void a_refusal_for_want_of_host_memory_names_a_host_budget(void **state)
+{
+    void *taken;
+    char named[64];
+    begin(2 * BYTES, 4 * BYTES);
+    CUdeviceptr a = allocate(BYTES), b = allocate(BYTES), c = allocate(BYTES);
+    fill(a, 1);
+    fill(b, 2);
+    spw_lock();
+    assert_int_equal(spw_host_memory_take_locked(4 * BYTES, &taken), 0);
+    spw_unlock();
+    log_into_file(SPW_LOG_WARN);
+    assert_int_equal(fill_on(s, c, BYTES, 3), -ENOMEM);
+    snprintf(named, sizeof(named), "would do for all tensors: %zu bytes", 3 * (BYTES + 4096));
+    assert_int_equal(lines_with("the host budget (SPILLWAY_HOST_BUDGET: 262144 bytes) has no room"), 1);
+    assert_int_equal(lines_with(named), 1);
+    spw_lock();
+    spw_hostpool_give(spw_host_memory_pool_locked(), taken, 4 * BYTES);
+    spw_unlock();
+    fill(c, 3);
+    for (int i = 0; i < 2; i++)
+        spw_pin_address(i ? b : c, "the test says so");
+    assert_int_equal(fill_on(s, a, BYTES, 4), -ENOMEM);
+    assert_int_equal(lines_with("beside 0.1 MiB that cannot move"), 1);
+    log_as_before();
+    fake_run_all();
+}
+
 static void *leave_the_call_late(void *op)
 {
     usleep(1000 * 1000);
@@ -325,6 +356,7 @@ int main(void)
         cmocka_unit_test(one_tensors_worth_of_host_memory_is_enough_for_several_that_come_back),
         cmocka_unit_test(host_memory_that_one_device_can_do_without_serves_another),
         cmocka_unit_test(what_the_host_holds_of_one_device_is_not_promised_to_another),
+        cmocka_unit_test(a_refusal_for_want_of_host_memory_names_a_host_budget),
         cmocka_unit_test(a_victim_that_is_busy_is_waited_for),
         cmocka_unit_test(a_victim_that_stays_busy_is_not_called_out_of_memory),
         cmocka_unit_test(a_victim_that_is_busy_is_waited_for_where_the_host_has_no_room_for_others),
