@@ -149,10 +149,14 @@ static struct type read_pointer(struct reader *r)
     return remember(r, (struct type){.pointee = to.is_const ? SPW_POINTEE_CONST : SPW_POINTEE_MUTABLE});
 }
 
-static struct type read_const(struct reader *r)
+/* All qualifiers of a type are one candidate for substitution (Itanium C++ ABI, 5.1.5.1 and 5.1.10). */
+static struct type read_qualified(struct reader *r)
 {
+    (void)skip(r, 'r');
+    (void)skip(r, 'V');
+    const bool is_const = skip(r, 'K');
     struct type t = read_type(r);
-    t.is_const = true;
+    t.is_const |= is_const;
     return remember(r, t);
 }
 
@@ -181,7 +185,7 @@ static struct type read_other(struct reader *r)
 {
     struct type t = {0};
     bool is_template;
-    if (skip(r, 'V') || skip(r, 'R') || skip(r, 'O'))
+    if (skip(r, 'R') || skip(r, 'O'))
         return remember(r, read_type(r));
     if (skip(r, 'N')) {
         read_nested(r, false, &is_template);
@@ -203,8 +207,8 @@ static struct type read_type(struct reader *r)
         t = read_class(r);
     else if (skip(r, 'P'))
         t = read_pointer(r);
-    else if (skip(r, 'K'))
-        t = read_const(r);
+    else if (*r->at == 'r' || *r->at == 'V' || *r->at == 'K')
+        t = read_qualified(r);
     else if (skip(r, 'S'))
         t = read_known(r);
     else if (!skip_builtin(r))

@@ -35,6 +35,9 @@ static void plain_types(void **state)
         {"_Z1fPKPjm", "Cu"},                 /* a pointer to const pointers */
         {"_Z1fPPKj", "M"},                   /* a pointer to pointers to const */
         {"_Z1fPVKf", "C"},                   /* volatile and const */
+        {"_Z1kPVKiPfS1_", "CMM"},            /* which are one type to refer to */
+        {"_Z1kPVKiS0_PfS1_", "CCMM"},
+        {"_Z1kPViS0_PVKiS2_", "MMCC"},
         {"_Z1fPK6__halfPS_", "CM"},          /* __half const *, __half * */
         {"_Z1f6structPKfS1_S1_Pf", "uCCCM"}, /* a structure by value */
         {"_Z1fv", "u"},
