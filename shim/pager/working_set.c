@@ -118,7 +118,8 @@ int spw_working_set_gather_locked(struct spw_op *op, struct spw_working_set *set
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = op->everything ? -E2BIG : gather_hits(op, set);
-    set->is_closer = r == -E2BIG || op->reached > op->count;
+    op->everything |= r == -E2BIG; /* also where tables lead to more than its list has room for */
+    set->is_closer = op->everything || op->reached > op->count;
     if (r == -E2BIG)
         r = gather_everything(set);
     if (r < 0)

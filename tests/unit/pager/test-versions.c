@@ -133,6 +133,24 @@ static void what_tables_lead_to_is_written(void **state)
     assert_int_equal(l.op.verdict, SPW_REPLAY_POINTER_TABLE);
 }
 
+/* So many that the list has no room for them: of such a launch it is not known what it touches. */
+static void what_tables_lead_to_beyond_the_list_raises_the_epoch(void **state)
+{
+    const uint64_t epoch = spw_version_epoch;
+    uint64_t table[] = {b, c};
+    struct launch l;
+    spw_pointer_tables_learn(a, table, sizeof(table), &spw_pinning);
+    describe(&l, 1, a, 0, 0);
+    l.op.room = 2;
+    l.op.wish = 1;
+    device->dropping = 1;
+    assert_int_equal(spw_op_begin(&l.op), 0);
+    spw_op_answered(&l.op, true);
+    assert_int_equal(rescues_of_all, 1);
+    assert_true(spw_version_epoch > epoch);
+    assert_null(l.op.recorded_op);
+}
+
 static void a_launch_that_cannot_be_parsed_raises_the_epoch(void **state)
 {
     const uint64_t epoch = spw_version_epoch;
@@ -501,6 +519,7 @@ int main(void)
         TEST(a_place_that_was_written_through_is_written_again),
         TEST(a_copy_writes_one_end),
         TEST(what_tables_lead_to_is_written),
+        TEST(what_tables_lead_to_beyond_the_list_raises_the_epoch),
         TEST(a_launch_that_cannot_be_parsed_raises_the_epoch),
         TEST(who_gets_memory_of_another_finds_no_versions_of_that),
         TEST(a_kept_launch_knows_the_versions_before_and_after),
