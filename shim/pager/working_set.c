@@ -10,19 +10,22 @@
 #include "scan.h"
 #include "slab.h"
 
-static uint64_t operations_met; /* numbers operations for the walk through pointer tables */
+static uint64_t meetings; /* numbers walks through pointer tables, two for each operation */
 
 struct meeting {
-    uint64_t operation;
+    uint64_t given, reached; /* the numbers of what is among the operation's hits, and of what a table has led to */
     const struct spw_scan_doubted *doubted;
 };
 
-/* What is doubted to be an address of the operation's is met again where a table leads there, by which it is known. */
+/* What the operation is given is met anew where a table leads there: it may be used otherwise by that. */
 static enum spw_met meet_as(uint64_t *met, const struct meeting *meeting, unsigned hit)
 {
-    const bool again = *met == meeting->operation;
-    if (hit == SPW_MET_IN_TABLE || !spw_scan_is_doubted(meeting->doubted, hit))
-        *met = meeting->operation;
+    const bool in_table = hit == SPW_MET_IN_TABLE, was_reached = *met == meeting->reached;
+    const bool again = was_reached || (!in_table && *met == meeting->given);
+    if (in_table)
+        *met = meeting->reached;
+    else if (!was_reached && !spw_scan_is_doubted(meeting->doubted, hit))
+        *met = meeting->given;
     return again ? SPW_MET_AGAIN : SPW_MET_FIRST;
 }
 
@@ -93,7 +96,8 @@ static int gather_hits(struct spw_op *op, struct spw_working_set *set)
 {
     unsigned count = op->count;
     if (spw_op_follows_tables(op)) {
-        struct meeting meeting = {++operations_met, op->doubted};
+        struct meeting meeting = {meetings + 1, meetings + 2, op->doubted};
+        meetings += 2;
         int n = spw_pointer_tables_reach(op->hits, op->count, op->room, meet, &meeting);
         if (n < 0)
             return n;

@@ -133,6 +133,19 @@ static void what_tables_lead_to_is_written(void **state)
     assert_int_equal(l.op.verdict, SPW_REPLAY_POINTER_TABLE);
 }
 
+/* Also where the launch is given the same to read: the address in the table is another matter. */
+static void what_a_launch_reads_is_written_where_a_table_leads_there(void **state)
+{
+    learn_that_the_last_of_three_is_written();
+    const uint64_t a_was = version(a);
+    uint64_t table[] = {a};
+    assert_int_equal(launch(3, a, b, c), 0);
+    assert_int_equal(version(a), a_was);
+    spw_pointer_tables_learn(b, table, sizeof(table), &spw_pinning);
+    assert_int_equal(launch(3, a, b, c), 0);
+    assert_true(version(a) > a_was);
+}
+
 /* So many that the list has no room for them: of such a launch it is not known what it touches. */
 static void what_tables_lead_to_beyond_the_list_raises_the_epoch(void **state)
 {
@@ -519,6 +532,7 @@ int main(void)
         TEST(a_place_that_was_written_through_is_written_again),
         TEST(a_copy_writes_one_end),
         TEST(what_tables_lead_to_is_written),
+        TEST(what_a_launch_reads_is_written_where_a_table_leads_there),
         TEST(what_tables_lead_to_beyond_the_list_raises_the_epoch),
         TEST(a_launch_that_cannot_be_parsed_raises_the_epoch),
         TEST(who_gets_memory_of_another_finds_no_versions_of_that),
