@@ -71,13 +71,19 @@ void spw_plan_executor_init(struct spw_plan_executor *on, struct spw_device *d)
     expect_nothing(on);
 }
 
-void spw_plan_executor_leave_locked(struct spw_plan_executor *on)
+void spw_plan_executor_end_replays_locked(struct spw_plan_executor *on)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (on->now && on->blocks)
         release_ghosts(on);
     spw_kept_ops_end_locked(on->device);
     on->kept = NULL;
+}
+
+void spw_plan_executor_leave_locked(struct spw_plan_executor *on)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    spw_plan_executor_end_replays_locked(on);
     for (uint32_t t = 0; on->now && on->blocks && t < on->now->course->tensor_count; t++) {
         struct spw_block *b = block_of(on, t);
         if (b)

@@ -40,6 +40,10 @@ void spw_plan_executor_leave_locked(struct spw_plan_executor *on); /* fine where
 /* Some tensor of its course, or what the program has freed and the plan still wants, was allocated in the context. */
 bool spw_plan_executor_works_in_locked(const struct spw_plan_executor *on, CUcontext context);
 
+/* No operation is kept for running again any more, until spw_plan_executor_keep_operations_unlocking(). What is dropped
+ * stays so until somebody uses it. Fine where it is on none. */
+void spw_plan_executor_end_replays_locked(struct spw_plan_executor *on);
+
 /* ---- all of the rest: on a course */
 
 /* Whether most of what the course works on, and lives throughout, is there: as the iteration began, or found in it since

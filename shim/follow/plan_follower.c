@@ -10,6 +10,8 @@
 #include "lock.h"
 #include "log.h"
 #include "kept_ops.h"
+#include "own_memory.h"
+#include "reclaim.h"
 #include "refusals.h"
 #include "replay.h"
 #include "recorded_op.h"
@@ -165,6 +167,19 @@ static int give_host_memory(void)
     return r;
 }
 
+static bool give_own_memory_unlocking(struct spw_device *d, struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (d->dropping && (spw_replay_rescue_unlocking(d, NULL, true, s) < 0 || d->dropping))
+        return false;
+    if (d->loop)
+        spw_plan_executor_end_replays_locked(&d->loop->on);
+    for (uint32_t i = 0; i < d->block_count; i++)
+        spw_version_forget_maker_locked(&d->blocks[i]->content);
+    spw_retained_all_sweep_locked(d);
+    return spw_own_memory_give_locked(d);
+}
+
 static void hint(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
@@ -225,6 +240,7 @@ static const struct spw_follower follower = {
     .hint = hint,
     .give_room = give_room,
     .give_host_memory = give_host_memory,
+    .give_own_memory_unlocking = give_own_memory_unlocking,
     .condemned = condemn,
 };
 

@@ -251,6 +251,7 @@ struct spw_device {
     struct {
         struct spw_block *block; /* where replays work (library_inputs.h); pinned; NULL: nothing yet */
         uint64_t wanted_bytes;   /* of the largest workspace that a launch had */
+        uint32_t users;          /* recorded operations that would work there */
     } workspace;
     struct spw_digest_ring *digests;
     CUcontext digests_refused; /* whose kernel was refused */

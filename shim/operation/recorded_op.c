@@ -250,16 +250,18 @@ static size_t bytes_of_sets(const struct spw_library_inputs *call)
 
 /* The launch, and what the call has set before, in the device's own workspace. False: it is given the workspace at so many
  * places in a form that is not understood. */
-static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_inputs *call, unsigned places, CUdeviceptr to,
-                           char *room)
+static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_inputs *call, unsigned places,
+                           struct spw_device *d, char *room)
 {
+    const CUdeviceptr to = d->workspace.block->address;
     for (unsigned i = 0; i < call->set_count; i++) {
         const struct spw_call_args set = set_of(&call->sets[i]);
         r->sets[r->set_count] = spw_call_args_keep(&set, room);
         (void)spw_call_args_move(r->sets[r->set_count++], call->workspace, call->workspace_bytes, to);
         room += spw_call_args_bytes(&set);
     }
-    r->works_elsewhere = true;
+    r->elsewhere = d;
+    d->workspace.users++;
     return spw_call_args_move(r->submission, call->workspace, call->workspace_bytes, to) == places;
 }
 
@@ -278,7 +280,7 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
         *ret_why = why_no_twin(op);
     if (*ret_why != SPW_REPLAYABLE)
         return NULL;
-    const struct spw_device *d = spw_device_of_stream_locked(op->stream);
+    struct spw_device *d = spw_device_of_stream_locked(op->stream);
     const struct spw_library_inputs *call = works_elsewhere(op, d) ? spw_library_with_workspace() : NULL;
     const size_t own_bytes = (spw_call_args_bytes(op->submission) + 15) & ~(size_t)15;
     struct spw_recorded_op *r = reserve(count, own_bytes + bytes_of_sets(call), &room);
@@ -297,8 +299,7 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
     memcpy(r->touches, touches, count * sizeof(*touches));
     follow_previous(r);
     r->submission = spw_call_args_keep(op->submission, room);
-    if ((call && !move_elsewhere(r, call, (unsigned)__builtin_popcountll(op->scratch), d->workspace.block->address,
-                                 (char *)room + own_bytes)) ||
+    if ((call && !move_elsewhere(r, call, (unsigned)__builtin_popcountll(op->scratch), d, (char *)room + own_bytes)) ||
         (op->function && save_variables(op, r) < 0)) {
         *ret_why = SPW_REPLAY_TOO_LARGE;
         spw_recorded_op_let_go(r);
@@ -324,6 +325,8 @@ void spw_recorded_op_let_go(struct spw_recorded_op *recorded_op)
         spw_recorded_op_let_go(recorded_op->touches[i].previous); /* no deeper than SPW_RECORDED_OP_DEPTH */
     }
     spw_variables_give_locked(&recorded_op->variables);
+    if (recorded_op->elsewhere)
+        recorded_op->elsewhere->workspace.users--;
     spw_recorded_op_counts.alive--;
     spw_recorded_op_counts.bytes -= recorded_op->bytes;
     free(recorded_op);

@@ -47,7 +47,8 @@ struct spw_recorded_op {
     struct spw_saved_variables variables; /* of its module, as they were before */
     size_t bytes;                         /* that it takes of SPW_RECORDED_OPS_MAX_BYTES */
     struct spw_kept_call_args *submission;
-    bool works_elsewhere; /* its workspace is the device's own (library_inputs.h), of which it takes these sets first */
+    struct spw_device *elsewhere; /* its workspace is this device's own (library_inputs.h), of which it takes these sets
+                                   * first; NULL: it has none */
     uint8_t set_count;
     struct spw_kept_call_args *sets[SPW_LIBRARY_SETS];
 };

@@ -43,6 +43,23 @@ int spw_stash_open_locked(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
+struct spw_block *spw_stash_block_locked(const struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return d->stash ? d->stash->block : NULL;
+}
+
+struct spw_block *spw_stash_close_locked(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_block *b = spw_stash_block_locked(d);
+    if (!b || memchr(d->stash->taken, true, d->stash->units))
+        return NULL;
+    free(d->stash);
+    d->stash = NULL;
+    return b;
+}
+
 /* The first of `count` free units in a row, from `from` on and before `end`; `end`: there are none. */
 static uint32_t find_room(const struct spw_stash *stash, uint32_t from, uint32_t end, uint32_t count)
 {

@@ -20,6 +20,12 @@ static inline uint64_t spw_stash_bytes(uint64_t budget_bytes, uint64_t granule_b
 int spw_stash_open_locked(struct spw_device *d, struct spw_block *b);
 bool spw_stash_is_open_locked(const struct spw_device *d);
 
+/* The block that is the stash; NULL: there is none. */
+struct spw_block *spw_stash_block_locked(const struct spw_device *d);
+
+/* There is none any more, and the block is the caller's. NULL: something is in it, or there is none; nothing happens. */
+struct spw_block *spw_stash_close_locked(struct spw_device *d);
+
 /* Room for so many bytes, until they are given back. -ENOSPC: there is no stash, or no room in it. What is to stay for as
  * long as an operation is kept gets it in the first half only: the other one is for what a replay puts away while it runs,
  * which must never be refused to somebody who cannot do without it. */

@@ -25,6 +25,7 @@
 #include "scan.h"
 #include "seek.h"
 #include "slab.h"
+#include "stash.h"
 #include "deferred_unmap.h"
 #include "status.h"
 #include "working_set.h"
@@ -191,28 +192,39 @@ static void say_why_it_does_not_go(const char *what, const struct spw_device *d,
             what, SPW_MIB(bytes), d->ordinal);
 }
 
+struct need { /* of a set, on the device where no room could be made for it */
+    uint64_t bytes, unmovable;
+    unsigned tensors;
+};
+
 /* The set is held still. What others hold, because it was handed to a library, cannot move either. */
-static void say_what_does_not_fit(const struct spw_op *op, const struct spw_working_set *set, bool host_refused)
+static struct need need_of(const struct spw_working_set *set)
 {
-    static struct spw_log_threshold told;
     const struct spw_device *d = set->full;
-    uint64_t bytes = 0, unmovable = 0;
-    unsigned tensors = 0;
-    char name[256];
+    struct need n = {0};
     for (uint32_t i = 0; i < d->block_count; i++)
-        unmovable += stays(d->blocks[i]) ? (uint64_t)d->blocks[i]->memory.granules << d->granule_shift : 0;
+        n.unmovable += stays(d->blocks[i]) ? (uint64_t)d->blocks[i]->memory.granules << d->granule_shift : 0;
     for (unsigned i = 0; i < set->count; i++) {
         const struct spw_block *b = spw_block_of(set->list[i].object);
         if (b->object.kind != SPW_KIND_BLOCK || b->object.device != d->ordinal || b->pinned)
             continue;
-        bytes += spw_block_mapped_bytes(d, b);
-        unmovable -= (uint64_t)b->memory.granules << d->granule_shift;
-        tensors++;
+        n.bytes += spw_block_mapped_bytes(d, b);
+        n.unmovable -= (uint64_t)b->memory.granules << d->granule_shift;
+        n.tensors++;
     }
+    return n;
+}
+
+static void say_what_does_not_fit(const struct spw_op *op, const struct spw_working_set *set, bool host_refused)
+{
+    static struct spw_log_threshold told;
+    const struct spw_device *d = set->full;
+    const struct need n = need_of(set);
+    char name[256];
     const char *what = op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name;
-    const uint64_t needed = bytes + unmovable;
+    const uint64_t needed = n.bytes + n.unmovable;
     if (needed <= d->handles.budget_bytes) {
-        say_why_it_does_not_go(what, d, bytes, host_refused);
+        say_why_it_does_not_go(what, d, n.bytes, host_refused);
         return;
     }
     spw_warn_of(
@@ -220,9 +232,23 @@ static void say_what_does_not_fit(const struct spw_op *op, const struct spw_work
         "out of device memory: %s touches %.1f MiB at once in %u tensors%s, beside %.1f MiB that cannot move; the "
         "budget of device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program "
         "has come" SPW_SEE("budget-too-small"),
-        what, SPW_MIB(bytes), tensors, op->everything ? " (what it touches is not known)" : "", SPW_MIB(unmovable),
+        what, SPW_MIB(n.bytes), n.tensors, op->everything ? " (what it touches is not known)" : "", SPW_MIB(n.unmovable),
         d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)(needed + d->foreign_bytes),
         SPW_MIB(needed + d->foreign_bytes));
+}
+
+/* What is taken for running operations again, and can be given back. */
+static uint64_t own_bytes(const struct spw_device *d)
+{
+    const struct spw_block *stash = spw_stash_block_locked(d), *workspace = d->workspace.block;
+    return (stash ? spw_block_mapped_bytes(d, stash) : 0) + (workspace ? spw_block_mapped_bytes(d, workspace) : 0);
+}
+
+static bool fits_without_own_memory(const struct spw_working_set *set)
+{
+    const struct need n = need_of(set);
+    const uint64_t needed = n.bytes + n.unmovable, budget = set->full->handles.budget_bytes;
+    return needed > budget && needed - own_bytes(set->full) <= budget;
 }
 
 static const char *why(int failure)
@@ -414,9 +440,8 @@ static int make_apart(struct spw_op *op, struct spw_working_set *set)
 
 /* Lists what it touches and makes that ready. While that goes on, it may be found out that there are addresses in it which
  * lead to more: then again. */
-static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
+static int try_to_gather(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
-    const uint64_t host_refused = spw_moved.host_refused_count;
     uint64_t learned;
     int r;
     do {
@@ -429,6 +454,22 @@ static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t
         if (r == -ENOMEM && first_dropped(set))
             r = make_apart(op, set);
     } while (learned != spw_seek_learned);
+    return r;
+}
+
+/* The same. Before it is refused, what we hold ourselves goes, if that is enough. */
+static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
+{
+    const uint64_t host_refused = spw_moved.host_refused_count;
+    int r = try_to_gather(op, set, devices);
+    if (r == -ENOMEM && set->full && spw_plan_follower_any && fits_without_own_memory(set)) {
+        struct spw_device *d = &spw_devices[set->full->ordinal];
+        forbid_drops(devices, true);
+        spw_working_set_let_go_locked(set);
+        (void)spw_follower->give_own_memory_unlocking(d, op->stream);
+        r = try_to_gather(op, set, devices);
+        forbid_drops(devices, false);
+    }
     if (r == -ENOMEM && set->full)
         say_what_does_not_fit(op, set, spw_moved.host_refused_count != host_refused);
     return r;

@@ -69,6 +69,20 @@ int spw_stash_ready_unlocking(struct spw_device *d)
     return r;
 }
 
+bool spw_own_memory_give_locked(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_block *stash = spw_stash_close_locked(d);
+    struct spw_block *workspace = d->workspace.users ? NULL : d->workspace.block;
+    if (stash)
+        spw_retire_block_locked(d, stash);
+    if (workspace) {
+        d->workspace.block = NULL;
+        spw_retire_block_locked(d, workspace);
+    }
+    return stash || workspace;
+}
+
 int spw_digests_open_unlocking(struct spw_device *d, CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -264,7 +264,7 @@ static bool lends(const struct spw_recorded_op *recorded_op)
 static int order_op(struct spw_device *d, const struct spw_recorded_op *recorded_op, struct spw_stream *s)
 {
     int r = recorded_op->function ? spw_twin_order_locked(recorded_op->function, recorded_op->context, s) : 0;
-    if (r == 0 && recorded_op->works_elsewhere)
+    if (r == 0 && recorded_op->elsewhere)
         r = spw_uses_order_locked(&d->workspace.block->object.uses, s);
     for (unsigned i = 0; i < recorded_op->touch_count && r == 0; i++) {
         struct spw_object *o = recorded_op->touches[i].block ? NULL : spw_object_at_locked(recorded_op->touches[i].address);
@@ -303,7 +303,7 @@ static int submit_op(struct spw_device *d, struct spw_replay_op *run, const stru
         r = spw_recorded_op_submit_locked(recorded_op, s);
     run->is_begun |= r == 0;
     return_lent(d, list, count, s, number);
-    if (recorded_op->works_elsewhere)
+    if (recorded_op->elsewhere)
         spw_uses_add_locked(&d->workspace.block->object.uses, s, s->begun);
     for (unsigned i = 0; i < recorded_op->touch_count; i++) {
         struct spw_object *o = recorded_op->touches[i].block ? NULL : spw_object_at_locked(recorded_op->touches[i].address);

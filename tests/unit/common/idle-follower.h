@@ -54,6 +54,11 @@ static inline int idle_give_host_memory(void)
     return 0;
 }
 
+static inline bool idle_give_own_memory(struct spw_device *d, struct spw_stream *s)
+{
+    return false;
+}
+
 static inline void idle_budget_changed(struct spw_device *d)
 {
 }
@@ -79,5 +84,6 @@ static const struct spw_follower idle_follower = {.press = idle_press,
                                                   .hint = idle_hint,
                                                   .give_room = idle_give_room,
                                                   .give_host_memory = idle_give_host_memory,
+                                                  .give_own_memory_unlocking = idle_give_own_memory,
                                                   .condemned = idle_condemned};
 #endif

@@ -290,6 +290,70 @@ static void what_is_dropped_off_the_course_comes_on_demand(void **state)
     nobody_is_left();
 }
 
+static unsigned needed_all; /* times */
+
+/* A tensor that has room in the budget, but not beside what is kept for running operations again. */
+static void need_all(unsigned layer)
+{
+    if (layer != LAYERS / 2)
+        return;
+    const size_t own = spw_block_mapped_bytes(device, spw_stash_block_locked(device)) + device->workspace.block->size_bytes;
+    const size_t bytes = device->handles.budget_bytes - spw_reclaim_unmovable_bytes_locked(device) + own;
+    const CUdeviceptr large = allocate(bytes);
+    launch(LOAD + 60, &large, 0, 1, 3);
+    release(large);
+    needed_all++;
+}
+
+/* What is kept for that is given back for it, with all that is dropped made before, and comes again with the plan. */
+/* promise: budget-at-run-time */
+static void an_operation_that_fits_alone_is_not_refused_for_what_is_kept_for_replays(void **state)
+{
+    for (int counts = 0; counts < 2; counts++) {
+        start(14 * BYTES, counts);
+        device->workspace.wanted_bytes = BYTES;
+        steps(KNOWN_AFTER + 3);
+        needed_all = 0;
+        meanwhile = need_all;
+        steps(1);
+        meanwhile = NULL;
+        assert_int_equal(needed_all, 1);
+        check();
+        steps(4);
+        const uint64_t before = spw_replayed.count[SPW_REPLAY_PLAN];
+        steps(4);
+        assert_true(spw_replayed.count[SPW_REPLAY_PLAN] >= before + 4);
+        assert_int_equal(spw_replayed.failed_count, 0);
+        check();
+        nobody_is_left();
+    }
+}
+
+static void give_what_is_in_use(unsigned layer)
+{
+    if (layer != LAYERS / 2)
+        return;
+    device->workspace.users++;
+    spw_lock();
+    assert_false(spw_own_memory_give_locked(device)); /* contents of the counter are in the stash */
+    spw_unlock();
+    device->workspace.users--;
+    assert_non_null(device->workspace.block);
+    assert_non_null(spw_stash_block_locked(device));
+}
+
+static void what_is_kept_for_replays_stays_while_they_need_it(void **state)
+{
+    start(14 * BYTES, true);
+    device->workspace.wanted_bytes = BYTES;
+    steps(KNOWN_AFTER + 3);
+    meanwhile = give_what_is_in_use;
+    steps(2);
+    meanwhile = NULL;
+    check();
+    nobody_is_left();
+}
+
 static void nobody_knows(unsigned layer)
 {
     if (layer == 1 + loop.step % LAYERS)
@@ -453,6 +517,8 @@ int main(void)
         cmocka_unit_test(what_is_saved_is_read_in_no_other_streams_way),
         cmocka_unit_test(what_runs_again_waits_for_what_the_program_is_about_to_free),
         cmocka_unit_test(what_is_dropped_off_the_course_comes_on_demand),
+        cmocka_unit_test(an_operation_that_fits_alone_is_not_refused_for_what_is_kept_for_replays),
+        cmocka_unit_test(what_is_kept_for_replays_stays_while_they_need_it),
         cmocka_unit_test(nothing_is_dropped_when_operations_may_change),
         cmocka_unit_test(what_is_made_wrong_is_restored),
         cmocka_unit_test(what_is_made_right_is_compared_once),
