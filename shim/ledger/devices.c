@@ -134,6 +134,20 @@ struct spw_device *spw_device_find_of_stream_locked(struct spw_stream *s)
     return spw_devices[s->device].ready ? &spw_devices[s->device] : ready(s->device);
 }
 
+void spw_devices_lock_slow(uint64_t devices)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (devices >> i & 1)
+            spw_mutex_lock(&spw_devices[i].slow, SPW_LOCK_SLOW);
+}
+
+void spw_devices_unlock_slow(uint64_t devices)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (devices >> i & 1)
+            spw_mutex_unlock(&spw_devices[i].slow);
+}
+
 void spw_devices_context_gone(CUcontext context)
 {
     spw_lock();

@@ -51,6 +51,10 @@ void spw_mempool_gone(CUmemoryPool pool);
  * that is NULL becomes the current one of the stream's device. */
 struct spw_device *spw_mempool_billed(CUmemoryPool *pool, CUstream stream);
 
+/* The slow locks of devices, a bit for each. The engine lock is not held when they are taken. */
+void spw_devices_lock_slow(uint64_t devices);
+void spw_devices_unlock_slow(uint64_t devices);
+
 void spw_devices_context_gone(CUcontext context);
 
 /* Forgets everything: for tests. */

@@ -232,25 +232,50 @@ void spw_versions_op_end(struct spw_op *op, bool taken)
 
 /* ---- what nobody sees exactly ---- */
 
-int spw_versions_break(void)
+/* Where something is dropped: a bit for each device. */
+static uint64_t devices_dropping(void)
+{
+    uint64_t devices = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready && spw_devices[i].dropping)
+            devices |= UINT64_C(1) << i;
+    return devices;
+}
+
+/* With the slow locks of `devices` held: all that is dropped there is made again. */
+static int rescue_all(uint64_t devices)
 {
     struct spw_context_guard guard;
-    if (!spw_versions_kept)
-        return 0;
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (spw_devices[i].ready)
-            spw_mutex_lock(&spw_devices[i].slow, SPW_LOCK_SLOW);
-    spw_lock();
     const bool entered = spw_context_enter(&guard, NULL) == 0;
-    const int r = rescue(NULL, true, NULL);
-    if (r == 0)
-        raise_epoch();
+    int r = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++)
+        if (devices >> i & 1 && spw_devices[i].dropping)
+            r = spw_rescue_unlocking(&spw_devices[i], NULL, true, NULL);
     if (entered)
         spw_context_leave(&guard);
+    return r;
+}
+
+/* Who makes room on a device where nothing is dropped is not waited for. */
+int spw_versions_break(void)
+{
+    uint64_t devices = 0, more;
+    int r = 0;
+    if (!spw_versions_kept)
+        return 0;
+    spw_lock();
+    while (r == 0 && (more = devices_dropping() & ~devices)) { /* while the lock is let go of, there may be others */
+        spw_unlock();
+        spw_devices_unlock_slow(devices);
+        devices |= more;
+        spw_devices_lock_slow(devices);
+        spw_lock();
+        r = rescue_all(devices);
+    }
+    if (r == 0)
+        raise_epoch();
     spw_unlock();
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (spw_devices[i].ready)
-            spw_mutex_unlock(&spw_devices[i].slow);
+    spw_devices_unlock_slow(devices);
     return r;
 }
 

@@ -11,26 +11,25 @@
 #include "transfers.h"
 #include "context.h"
 #include "follower.h"
-#include "hostpool.h"
 #include "lock.h"
-#include "log.h"
 #include "mover.h"
 #include "clean_check.h"
 #include "fast_path.h"
 #include "owed.h"
-#include "readable.h"
 #include "rematerialiser.h"
-#include "result.h"
 #include "reclaim.h"
+#include "refused.h"
 #include "scan.h"
 #include "seek.h"
 #include "slab.h"
-#include "stash.h"
 #include "deferred_unmap.h"
 #include "status.h"
 #include "working_set.h"
 
 enum { QUICK_HITS = 64, ATTEMPTS = 3 };
+
+/* An answer beside 0 and failures: the operation touches devices whose slow locks are not held. */
+enum { MORE_DEVICES = 1 };
 
 struct spw_engine_counts spw_engine_counts;
 
@@ -159,140 +158,11 @@ static int order_after_copies(const struct spw_op *op, struct spw_working_set *s
     return r;
 }
 
-static bool stays(const struct spw_block *b)
-{
-    return b->pinned || b->holds;
-}
-
-/* A copy on the host of all that is allocated takes so much. */
-static uint64_t host_bytes_for_all(void)
-{
-    uint64_t bytes = 0;
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        bytes += spw_devices[i].live_bytes + spw_devices[i].live_count * SPW_HOSTPOOL_GRANULE_BYTES;
-    return bytes;
-}
-
-static void say_why_it_does_not_go(const char *what, const struct spw_device *d, uint64_t bytes, bool host_refused)
-{
-    static struct spw_log_threshold told_host, told_device;
-    const struct spw_hostpool *pool = spw_host_memory_pool_locked();
-    if (host_refused)
-        spw_warn_of(&told_host, bytes,
-                    "out of memory: %s needs %.1f MiB on device %d, and what lies there cannot be evicted: %s "
-                    "(SPILLWAY_HOST_BUDGET: %llu bytes) has no room for it; host budget that would do for all tensors: %llu "
-                    "bytes, as far as the program has come" SPW_SEE("no-room"),
-                    what, SPW_MIB(bytes), d->ordinal, pool ? spw_hostpool_refusal(pool) : "the machine",
-                    (unsigned long long)spw_host_memory_limit_locked(), (unsigned long long)host_bytes_for_all());
-    else
-        spw_warn_of(
-            &told_device, bytes,
-            "out of memory: %s needs %.1f MiB on device %d, and what lies there cannot be evicted: the device has less "
-            "memory than the budget says" SPW_SEE("no-room"),
-            what, SPW_MIB(bytes), d->ordinal);
-}
-
-struct need { /* of a set, on the device where no room could be made for it */
-    uint64_t bytes, unmovable;
-    unsigned tensors;
-};
-
-/* The set is held still. What others hold, because it was handed to a library, cannot move either. */
-static struct need need_of(const struct spw_working_set *set)
-{
-    const struct spw_device *d = set->full;
-    struct need n = {0};
-    for (uint32_t i = 0; i < d->block_count; i++)
-        n.unmovable += stays(d->blocks[i]) ? (uint64_t)d->blocks[i]->memory.granules << d->granule_shift : 0;
-    for (unsigned i = 0; i < set->count; i++) {
-        const struct spw_block *b = spw_block_of(set->list[i].object);
-        if (b->object.kind != SPW_KIND_BLOCK || b->object.device != d->ordinal || b->pinned)
-            continue;
-        n.bytes += spw_block_mapped_bytes(d, b);
-        n.unmovable -= (uint64_t)b->memory.granules << d->granule_shift;
-        n.tensors++;
-    }
-    return n;
-}
-
-static void say_what_does_not_fit(const struct spw_op *op, const struct spw_working_set *set, bool host_refused)
-{
-    static struct spw_log_threshold told;
-    const struct spw_device *d = set->full;
-    const struct need n = need_of(set);
-    char name[256];
-    const char *what = op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name;
-    const uint64_t needed = n.bytes + n.unmovable;
-    if (needed <= d->handles.budget_bytes) {
-        say_why_it_does_not_go(what, d, n.bytes, host_refused);
-        return;
-    }
-    spw_warn_of(
-        &told, needed + d->foreign_bytes,
-        "out of device memory: %s touches %.1f MiB at once in %u tensors%s, beside %.1f MiB that cannot move; the "
-        "budget of device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program "
-        "has come" SPW_SEE("budget-too-small"),
-        what, SPW_MIB(n.bytes), n.tensors, op->everything ? " (what it touches is not known)" : "", SPW_MIB(n.unmovable),
-        d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)(needed + d->foreign_bytes),
-        SPW_MIB(needed + d->foreign_bytes));
-}
-
-/* What is taken for running operations again, and can be given back. */
-static uint64_t own_bytes(const struct spw_device *d)
-{
-    const struct spw_block *stash = spw_stash_block_locked(d), *workspace = d->workspace.block;
-    return (stash ? spw_block_mapped_bytes(d, stash) : 0) + (workspace ? spw_block_mapped_bytes(d, workspace) : 0);
-}
-
-static bool fits_without_own_memory(const struct spw_working_set *set)
-{
-    const struct need n = need_of(set);
-    const uint64_t needed = n.bytes + n.unmovable, budget = set->full->handles.budget_bytes;
-    return needed > budget && needed - own_bytes(set->full) <= budget;
-}
-
-static const char *why(int failure)
-{
-    return failure == -ESTALE ? "bytes that were to be recomputed are lost"
-           : failure == -ETIMEDOUT
-               ? "another thread has been in a call of the driver for too long with what would have to leave, "
-                 "or with what it touches"
-               : strerror(-failure);
-}
-
-/* What the driver refuses is told of with the call (ask.h), what does not fit with its sizes. */
-static void say_why_refused(const struct spw_op *op, int failure)
-{
-    static struct spw_log_threshold told;
-    char name[256];
-    if (failure == -ENOMEM || failure == -ENODEV || failure <= -SPW_RESULT_BASE)
-        return;
-    spw_warn_of(&told, (uint64_t)-failure,
-                "%s is refused with error %d: what it touches cannot be made ready (%s)" SPW_SEE("not-made-ready"),
-                op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name, (int)spw_cuda(failure),
-                why(failure));
-}
-
-static void lock_devices(uint64_t devices)
-{
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (devices >> i & 1)
-            spw_mutex_lock(&spw_devices[i].slow, SPW_LOCK_SLOW);
-}
-
-static void unlock_devices(uint64_t devices)
-{
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (devices >> i & 1)
-            spw_mutex_unlock(&spw_devices[i].slow);
-}
-
-/* Devices that the operation may need room on. With pointer tables about, and for an unparsed launch, that may be any. */
+/* Devices that the operation may need room on, as far as its hits tell. For an unparsed launch that may be any. */
 static uint64_t devices_of(const struct spw_op *op)
 {
     uint64_t devices = 0;
-    bool any = op->everything || spw_op_follows_tables(op);
-    for (int i = 0; any && i < SPW_MAX_DEVICES; i++)
+    for (int i = 0; op->everything && i < SPW_MAX_DEVICES; i++)
         if (spw_devices[i].ready)
             devices |= (uint64_t)1 << i;
     for (unsigned i = 0; i < op->count; i++) {
@@ -395,16 +265,27 @@ static CUdeviceptr address_of(const struct spw_object *o)
                                      : ((const struct spw_slab *)o)->backing->address;
 }
 
-/* Lists what the operation touches. Where addresses may lie in some of it that nobody knows of yet, they are found first. */
-static int gather_unlocking(struct spw_op *op, struct spw_working_set *set)
+/* Lists what the operation touches, with the slow locks of `devices` held. Pointer tables may lead to others, which
+ * set->devices has as well then. */
+static int gather(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
+{
+    const int r = spw_working_set_gather_locked(op, set);
+    set->devices = devices;
+    for (unsigned i = 0; i < set->count; i++)
+        set->devices |= (uint64_t)1 << set->list[i].object->device;
+    return r == 0 && set->devices != devices ? MORE_DEVICES : r;
+}
+
+/* As above. Where addresses may lie in some of it that nobody knows of yet, they are found first. */
+static int gather_unlocking(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
     for (;;) {
         CUdeviceptr awaited = 0;
-        int r = spw_working_set_gather_locked(op, set);
+        int r = gather(op, set, devices);
         for (unsigned i = 0; i < set->count && spw_seek_pending(); i++)
             if (set->list[i].object->attention & SPW_AWAITED)
                 awaited = address_of(set->list[i].object);
-        if (r < 0 || !awaited)
+        if (r != 0 || !awaited)
             return r;
         spw_working_set_let_go_locked(set);
         r = spw_seek_await_unlocking(awaited);
@@ -426,8 +307,7 @@ static int make_apart(struct spw_op *op, struct spw_working_set *set)
         struct spw_device *d = &spw_devices[b->object.device];
         spw_working_set_let_go_locked(set);
         r = spw_rematerialise_unlocking(d, b, op->stream);
-        const int gathered = spw_working_set_gather_locked(op, set);
-        set->devices = devices;
+        const int gathered = gather(op, set, devices);
         if (r == -ENOMEM && gathered == 0)
             set->full = d;
         r = r < 0 ? r : gathered;
@@ -439,21 +319,20 @@ static int make_apart(struct spw_op *op, struct spw_working_set *set)
 }
 
 /* Lists what it touches and makes that ready. While that goes on, it may be found out that there are addresses in it which
- * lead to more: then again. */
+ * lead to more: then again. 0, a failure or MORE_DEVICES. */
 static int try_to_gather(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
     uint64_t learned;
     int r;
     do {
         spw_working_set_let_go_locked(set);
-        r = gather_unlocking(op, set);
+        r = gather_unlocking(op, set, devices);
         learned = spw_seek_learned;
-        set->devices = devices;
         if (r == 0)
             r = make_set_ready(op, set);
         if (r == -ENOMEM && first_dropped(set))
             r = make_apart(op, set);
-    } while (learned != spw_seek_learned);
+    } while (r <= 0 && learned != spw_seek_learned);
     return r;
 }
 
@@ -462,7 +341,7 @@ static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t
 {
     const uint64_t host_refused = spw_moved.host_refused_count;
     int r = try_to_gather(op, set, devices);
-    if (r == -ENOMEM && set->full && spw_plan_follower_any && fits_without_own_memory(set)) {
+    if (r == -ENOMEM && set->full && spw_plan_follower_any && spw_refused_for_own_memory_locked(set)) {
         struct spw_device *d = &spw_devices[set->full->ordinal];
         forbid_drops(devices, true);
         spw_working_set_let_go_locked(set);
@@ -471,7 +350,7 @@ static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t
         forbid_drops(devices, false);
     }
     if (r == -ENOMEM && set->full)
-        say_what_does_not_fit(op, set, spw_moved.host_refused_count != host_refused);
+        spw_refused_say_what_does_not_fit_locked(op, set, spw_moved.host_refused_count != host_refused);
     return r;
 }
 
@@ -489,14 +368,9 @@ static int rescue(struct spw_op *op, struct spw_working_set *set)
     return r;
 }
 
-static int begin_slowly(struct spw_op *op)
+/* With the slow locks of `devices` held, as far as these suffice. */
+static int begin_on(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
-    struct spw_working_set set = {0};
-    uint64_t devices = devices_of(op);
-    spw_unlock();
-    lock_devices(devices);
-    spw_lock();
-    spw_engine_counts.slow_operations++;
     struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread half of what follows */
     bool entered = spw_context_enter(&guard, NULL) == 0;
     if (spw_plan_follower_has_left(op->stream) && devices >> op->stream->device & 1)
@@ -505,11 +379,30 @@ static int begin_slowly(struct spw_op *op)
         spw_seek_audit_locked();
         (void)spw_seek_settle_unlocking(false); /* which waits for nothing */
     }
-    int r = gather_ready(op, &set, devices);
+    int r = gather_ready(op, set, devices);
     if (r == 0 && spw_versions_kept && spw_versions_endangers(op))
-        r = rescue(op, &set);
+        r = rescue(op, set);
     if (entered)
         spw_context_leave(&guard);
+    return r;
+}
+
+static int begin_slowly(struct spw_op *op)
+{
+    struct spw_working_set set = {.devices = devices_of(op)};
+    uint64_t devices;
+    int r;
+    spw_engine_counts.slow_operations++;
+    do { /* who makes room on a device may be waiting for what the program does on another one: no more than need be */
+        devices = set.devices;
+        spw_working_set_let_go_locked(&set);
+        spw_unlock();
+        spw_devices_lock_slow(devices);
+        spw_lock();
+        r = begin_on(op, &set, devices);
+        if (r == MORE_DEVICES)
+            spw_devices_unlock_slow(devices);
+    } while (r == MORE_DEVICES);
     if (r == 0) {
         uint64_t number = spw_stream_next_locked(op->stream);
         spw_stream_begins_locked(op->stream);
@@ -520,7 +413,7 @@ static int begin_slowly(struct spw_op *op)
             tell_of_set(op, &set);
     }
     spw_working_set_let_go_locked(&set);
-    unlock_devices(devices);
+    spw_devices_unlock_slow(devices);
     spw_status_tell_locked(false);
     return r;
 }
@@ -561,7 +454,7 @@ int spw_op_begin(struct spw_op *op)
     }
     if (r < 0) {
         spw_engine_counts.refused_operations++;
-        say_why_refused(op, r);
+        spw_refused_say_why(op, r);
     }
     if (__builtin_expect(spw_unmap_is_due, 0) && r == 0)
         spw_unmap_flush_unlocking();

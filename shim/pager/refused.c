@@ -1,0 +1,128 @@
+/* refused.c - what is said of an operation that is refused: its sizes and what cannot move, or what went wrong. */
+#include "refused.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "host_memory.h"
+#include "hostpool.h"
+#include "lock.h"
+#include "log.h"
+#include "readable.h"
+#include "result.h"
+#include "see.h"
+#include "stash.h"
+
+static bool stays(const struct spw_block *b)
+{
+    return b->pinned || b->holds;
+}
+
+/* A copy on the host of all that is allocated takes so much. */
+static uint64_t host_bytes_for_all(void)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        bytes += spw_devices[i].live_bytes + spw_devices[i].live_count * SPW_HOSTPOOL_GRANULE_BYTES;
+    return bytes;
+}
+
+static void say_why_it_does_not_go(const char *what, const struct spw_device *d, uint64_t bytes, bool host_refused)
+{
+    static struct spw_log_threshold told_host, told_device;
+    const struct spw_hostpool *pool = spw_host_memory_pool_locked();
+    if (host_refused)
+        spw_warn_of(&told_host, bytes,
+                    "out of memory: %s needs %.1f MiB on device %d, and what lies there cannot be evicted: %s "
+                    "(SPILLWAY_HOST_BUDGET: %llu bytes) has no room for it; host budget that would do for all tensors: %llu "
+                    "bytes, as far as the program has come" SPW_SEE("no-room"),
+                    what, SPW_MIB(bytes), d->ordinal, pool ? spw_hostpool_refusal(pool) : "the machine",
+                    (unsigned long long)spw_host_memory_limit_locked(), (unsigned long long)host_bytes_for_all());
+    else
+        spw_warn_of(
+            &told_device, bytes,
+            "out of memory: %s needs %.1f MiB on device %d, and what lies there cannot be evicted: the device has less "
+            "memory than the budget says" SPW_SEE("no-room"),
+            what, SPW_MIB(bytes), d->ordinal);
+}
+
+struct need { /* of a set, on the device where no room could be made for it */
+    uint64_t bytes, unmovable;
+    unsigned tensors;
+};
+
+/* The set is held still. What others hold, because it was handed to a library, cannot move either. */
+static struct need need_of(const struct spw_working_set *set)
+{
+    const struct spw_device *d = set->full;
+    struct need n = {0};
+    for (uint32_t i = 0; i < d->block_count; i++)
+        n.unmovable += stays(d->blocks[i]) ? (uint64_t)d->blocks[i]->memory.granules << d->granule_shift : 0;
+    for (unsigned i = 0; i < set->count; i++) {
+        const struct spw_block *b = spw_block_of(set->list[i].object);
+        if (b->object.kind != SPW_KIND_BLOCK || b->object.device != d->ordinal || b->pinned)
+            continue;
+        n.bytes += spw_block_mapped_bytes(d, b);
+        n.unmovable -= (uint64_t)b->memory.granules << d->granule_shift;
+        n.tensors++;
+    }
+    return n;
+}
+
+void spw_refused_say_what_does_not_fit_locked(const struct spw_op *op, const struct spw_working_set *set, bool host_refused)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    static struct spw_log_threshold told;
+    const struct spw_device *d = set->full;
+    const struct need n = need_of(set);
+    char name[256];
+    const char *what = op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name;
+    const uint64_t needed = n.bytes + n.unmovable;
+    if (needed <= d->handles.budget_bytes) {
+        say_why_it_does_not_go(what, d, n.bytes, host_refused);
+        return;
+    }
+    spw_warn_of(
+        &told, needed + d->foreign_bytes,
+        "out of device memory: %s touches %.1f MiB at once in %u tensors%s, beside %.1f MiB that cannot move; the "
+        "budget of device %d is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program "
+        "has come" SPW_SEE("budget-too-small"),
+        what, SPW_MIB(n.bytes), n.tensors, op->everything ? " (what it touches is not known)" : "", SPW_MIB(n.unmovable),
+        d->ordinal, SPW_MIB(d->handles.budget_bytes + d->foreign_bytes), (unsigned long long)(needed + d->foreign_bytes),
+        SPW_MIB(needed + d->foreign_bytes));
+}
+
+static uint64_t own_bytes(const struct spw_device *d)
+{
+    const struct spw_block *stash = spw_stash_block_locked(d), *workspace = d->workspace.block;
+    return (stash ? spw_block_mapped_bytes(d, stash) : 0) + (workspace ? spw_block_mapped_bytes(d, workspace) : 0);
+}
+
+bool spw_refused_for_own_memory_locked(const struct spw_working_set *set)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const struct need n = need_of(set);
+    const uint64_t needed = n.bytes + n.unmovable, budget = set->full->handles.budget_bytes;
+    return needed > budget && needed - own_bytes(set->full) <= budget;
+}
+
+static const char *why(int failure)
+{
+    return failure == -ESTALE ? "bytes that were to be recomputed are lost"
+           : failure == -ETIMEDOUT
+               ? "another thread has been in a call of the driver for too long with what would have to leave, "
+                 "or with what it touches"
+               : strerror(-failure);
+}
+
+void spw_refused_say_why(const struct spw_op *op, int failure)
+{
+    static struct spw_log_threshold told;
+    char name[256];
+    if (failure == -ENOMEM || failure == -ENODEV || failure <= -SPW_RESULT_BASE)
+        return;
+    spw_warn_of(&told, (uint64_t)-failure,
+                "%s is refused with error %d: what it touches cannot be made ready (%s)" SPW_SEE("not-made-ready"),
+                op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name, (int)spw_cuda(failure),
+                why(failure));
+}

@@ -1,0 +1,17 @@
+/* refused.h - an operation is refused: why, as its messages say it. */
+#ifndef SPILLWAY_SHIM_REFUSED_H
+#define SPILLWAY_SHIM_REFUSED_H
+#include "op.h"
+#include "working_set.h"
+
+/* No room could be made for the set on the device `full`, and there would be enough if what is taken there for running
+ * operations again were given back. */
+bool spw_refused_for_own_memory_locked(const struct spw_working_set *set);
+
+/* No room could be made for the set on the device `full`. `host_refused`: the host has refused memory meanwhile. */
+void spw_refused_say_what_does_not_fit_locked(const struct spw_op *op, const struct spw_working_set *set, bool host_refused);
+
+/* It is refused with this failure. What the driver refuses is told of with the call (ask.h), what does not fit with its
+ * sizes, as above: of both nothing is said here. */
+void spw_refused_say_why(const struct spw_op *op, int failure);
+#endif
