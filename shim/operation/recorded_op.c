@@ -265,6 +265,14 @@ static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_i
     return spw_call_args_move(r->submission, call->workspace, call->workspace_bytes, to) == places;
 }
 
+/* It is not recorded: nobody asks for the answers that were on their way to it. */
+static struct spw_recorded_op *drop_touches(struct spw_recorded_op_touch *list, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        spw_read_check_forget_locked(&list[i].since);
+    return NULL;
+}
+
 struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -279,14 +287,14 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
     if (*ret_why == SPW_REPLAYABLE && op->function && spw_twin_make_locked(op->function, op->stream->context) < 0)
         *ret_why = why_no_twin(op);
     if (*ret_why != SPW_REPLAYABLE)
-        return NULL;
+        return drop_touches(touches, count);
     struct spw_device *d = spw_device_of_stream_locked(op->stream);
     const struct spw_library_inputs *call = works_elsewhere(op, d) ? spw_library_with_workspace() : NULL;
     const size_t own_bytes = (spw_call_args_bytes(op->submission) + 15) & ~(size_t)15;
     struct spw_recorded_op *r = reserve(count, own_bytes + bytes_of_sets(call), &room);
     if (!r) {
         *ret_why = SPW_REPLAY_TOO_LARGE;
-        return NULL;
+        return drop_touches(touches, count);
     }
     r->epoch = spw_version_epoch;
     r->order = spw_recorded_op_counts.made;

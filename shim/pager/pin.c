@@ -54,7 +54,7 @@ static int pin_slab(struct spw_device *d, struct spw_slab *slab)
     int r = 0;
     slab->pinned = true; /* nothing is dropped for what it holds from here on */
     for (uint32_t i = 0; i < slab->slot_count && r == 0; i++)
-        if (slab->slots[i].content.needed)
+        if (slab->slots[i].content.needed || slab->slots[i].lent)
             r = spw_rescue_unlocking(d, &slab->slots[i].content, true, NULL);
     return r;
 }

@@ -1,4 +1,5 @@
 /* test-replay-small.c - replays read small allocations that are lent or saved for them, and what fails is done later. */
+#include "pin.h"
 #include "reran.h"
 
 /* Nobody was told that it was changed, nor that the launch itself changes it when it runs again. */
@@ -20,6 +21,25 @@ static void a_small_allocation_that_is_read_may_change_unseen(void **state)
     assert_int_equal(fake_expect(s, n, SLOT_BYTES, 77), CUDA_SUCCESS);
     let_go_all();
     assert_int_equal(slot_at(n)->lent, 0);
+}
+
+/* A graph may use it at any time from then on: a replay could put nothing else there for a while. */
+static void a_small_allocation_that_is_pinned_is_lent_to_nobody(void **state)
+{
+    begin_replays(BUDGET, 16 << 20);
+    CUdeviceptr b = allocate(BYTES), n = allocate(SLOT_BYTES);
+    mix(&n, 0, 1, 7);
+    believes = true;
+    mix((CUdeviceptr[]){n, b}, 1, 1, 9);
+    believes = false;
+    drop(b);
+    let_go_all();
+    assert_int_equal(slot_at(n)->lent, 1);
+    spw_pin_address(n, "a graph uses it");
+    assert_int_equal(slot_at(n)->lent, 0);
+    assert_false(attention(b) & SPW_DROPPED);
+    expect(b, mixed(fake_mixed(NULL, 0, 7), 9));
+    let_go_all();
 }
 
 struct meanwhile {
@@ -247,6 +267,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_allocation_that_is_read_may_change_unseen),
+        cmocka_unit_test(a_small_allocation_that_is_pinned_is_lent_to_nobody),
         cmocka_unit_test(nobody_uses_what_is_about_to_be_made),
         cmocka_unit_test(without_a_stash_what_updates_small_allocations_is_copied),
         cmocka_unit_test(what_is_saved_for_long_leaves_room_for_what_is_put_away),
