@@ -83,7 +83,6 @@ static void find_origin(const struct spw_op *op, struct spw_recorded_op_touch *t
         t->previous = t->what->maker;
 }
 
-/* Everything once. What lies there but is not versioned can be written unseen; what lies nowhere is no address. */
 /* It may be run again in the device's own workspace. */
 static bool works_elsewhere(const struct spw_op *op, const struct spw_device *d)
 {
@@ -91,6 +90,7 @@ static bool works_elsewhere(const struct spw_op *op, const struct spw_device *d)
     return call && d && d->workspace.block && d->workspace.block->size_bytes >= call->workspace_bytes;
 }
 
+/* Everything once. What lies there but is not versioned can be written unseen; what lies nowhere is no address. */
 static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_recorded_op_touch *list, unsigned *ret_count)
 {
     const struct spw_device *d = spw_device_of_stream_locked(op->stream);

@@ -43,11 +43,15 @@ enum { UNDECIDED, BY_COPY, BY_DIGEST, NOT_COMPARED }; /* recorded_op->compare */
 bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const struct spw_recorded_op *m = b->content.maker;
-    if (!m || !m->course)
+    struct spw_recorded_op *m = b->content.maker;
+    struct spw_rebuild rebuild;
+    if (!m || !spw_rebuild_find(m, &rebuild))
         return true;
-    const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, m);
-    return !d->is_blind && !spw_function_is_condemned_locked(m->function) && !(w && w->is_barred);
+    for (unsigned i = 0; i < rebuild.op_count; i++)
+        if (spw_function_is_condemned_locked(rebuild.ops[i]->function))
+            return false;
+    const struct spw_verify_record *w = m->course ? spw_verify_record_of(d->ordinal, m) : NULL;
+    return !m->course || (!d->is_blind && !(w && w->is_barred));
 }
 
 /* A copy would cost what dropping it is to spare, and the memory would be free when that is done: so there is one the first
@@ -236,15 +240,25 @@ static void give_up(struct spw_device *d, struct spw_block *b)
     lose(d, b);
 }
 
-/* Nothing that the function makes is made again. */
-static void distrust(struct spw_device *d, const struct spw_recorded_op *wrong)
+/* Making what the block holds takes the operation, or another one of its function. */
+static bool takes(const struct spw_block *b, const struct spw_recorded_op *wrong)
 {
-    for (uint32_t i = 0; i < d->block_count; i++) {
-        struct spw_block *b = d->blocks[i];
-        const struct spw_recorded_op *m = b->drops ? b->content.maker : NULL;
-        if (m && (m == wrong || (m->function && m->function == wrong->function)))
-            give_up(d, b);
-    }
+    struct spw_rebuild rebuild;
+    bool does = false;
+    if (!b->drops || !b->content.maker || !spw_rebuild_find(b->content.maker, &rebuild))
+        return b->drops && b->content.maker == wrong;
+    for (unsigned i = 0; i < rebuild.op_count; i++)
+        does |= rebuild.ops[i] == wrong || (wrong->function && rebuild.ops[i]->function == wrong->function);
+    return does;
+}
+
+/* Nothing is made again that takes the function. */
+static void distrust(const struct spw_recorded_op *wrong)
+{
+    for (int k = 0; k < SPW_MAX_DEVICES; k++)
+        for (uint32_t i = 0; i < spw_devices[k].block_count; i++)
+            if (takes(spw_devices[k].blocks[i], wrong))
+                give_up(&spw_devices[k], spw_devices[k].blocks[i]);
 }
 
 static void say_lost(const struct spw_device *d, const struct spw_block *b, const char *name)
@@ -280,7 +294,7 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded
     if (w)
         w->is_barred = true;
     spw_function_condemn_locked(m->function);
-    distrust(d, m);
+    distrust(m);
     if (spw_plan_follower_any)
         spw_follower->condemned(d, m);
 }

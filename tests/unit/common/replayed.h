@@ -41,6 +41,7 @@ static unsigned kept_count; /* that are still held */
 static unsigned refuse_submits;
 static bool writes_nothing;  /* what runs again */
 static bool believes;        /* what is read is only believed not to be written */
+static bool chains;          /* what is updated in place can be made again, by all that wrote there */
 static CUdeviceptr changes;  /* not 0: it changes that tensor as well, though nobody was ever seen to */
 static unsigned char spoils; /* added to the salt of what runs again: not 0, it makes other bytes */
 
@@ -121,7 +122,7 @@ static inline void begin_replays(uint64_t budget, uint64_t host_budget)
     open_digests();
     refuse_submits = 0;
     spoils = 0;
-    writes_nothing = believes = false;
+    writes_nothing = believes = chains = false;
     changes = 0;
     kept_count = 0;
     spw_maker_release = spw_recorded_op_let_go;
@@ -205,7 +206,8 @@ static inline void take_versions(struct kept *k)
         if (!(touch->access & SPW_RECORDED_OP_WRITES))
             continue;
         touch->after = touch->what->version;
-        if (touch->block && touch->whole) {
+        if (touch->block && (touch->whole || touch->previous)) {
+            spw_recorded_op_let_go(touch->what->maker);
             touch->what->maker = &k->recorded_op;
             spw_recorded_op_hold(&k->recorded_op);
         }
@@ -213,6 +215,14 @@ static inline void take_versions(struct kept *k)
 }
 
 /* An operation that reads the first addresses and writes those behind them; hits first those that are written. */
+static inline void chain(struct kept *k, struct spw_recorded_op_touch *touch)
+{
+    touch->previous = touch->what->maker;
+    spw_recorded_op_hold(touch->previous);
+    k->recorded_op.depth = (uint8_t)(touch->previous->depth + 1);
+    k->recorded_op.order = touch->previous->order + 1;
+}
+
 static inline struct kept *keep(const CUdeviceptr *a, unsigned reads, unsigned writes, unsigned char salt, CUdeviceptr *hits)
 {
     struct kept *k = (calloc)(1, sizeof(*k));
@@ -224,6 +234,8 @@ static inline struct kept *keep(const CUdeviceptr *a, unsigned reads, unsigned w
         touch->whole = !(touch->access & SPW_RECORDED_OP_READS);
         touch->believed |= believes && i < reads;
         touch->lent = !touch->block && (believes || touch->access & SPW_RECORDED_OP_WRITES);
+        if (chains && touch->block && !touch->whole && touch->access & SPW_RECORDED_OP_WRITES && !touch->previous)
+            chain(k, touch);
         k->ranges[i] = (struct fake_range){a[i], touch->bytes};
     }
     k->reads = reads;

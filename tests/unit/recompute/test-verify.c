@@ -68,6 +68,27 @@ static void other_operations_of_a_wrong_function_are_lost_as_well(void **state)
     check_needs();
 }
 
+/* Nor is a tensor made that took a launch of it on the way. */
+static void what_a_wrong_function_began_is_lost_as_well(void **state)
+{
+    CUdeviceptr a = make(5, one);
+    chains = true;
+    assert_int_equal(mix_on(s, (CUdeviceptr[]){a, a}, 1, 1, SALT), 0); /* of no plan, by no function that has a name */
+    assert_non_null(block_at(a)->content.maker);
+    assert_ptr_not_equal(block_at(a)->content.maker->function, one);
+    let_go(a);
+    (void)drop_unwatched(1, one);
+    assert_int_equal(turn_wrong(1, one), 1);
+    assert_int_equal(spw_verified.lost_count, 3);
+    refused(a);
+    CUdeviceptr other_one = make(5, one);
+    assert_int_equal(mix_on(s, (CUdeviceptr[]){other_one, other_one}, 1, 1, SALT), 0);
+    drop(other_one);
+    let_run();
+    assert_false(attention(other_one) & SPW_DROPPED);
+    chains = false;
+}
+
 /* What left with a copy to be compared, and what has not gone yet, is there. */
 static void what_has_true_bytes_of_a_wrong_function_keeps_them(void **state)
 {
@@ -206,6 +227,7 @@ int main(int argc, char **argv)
         TEST(what_was_never_compared_and_cannot_be_made_is_refused),
         TEST(what_depends_on_lost_bytes_is_refused_as_well),
         TEST(other_operations_of_a_wrong_function_are_lost_as_well),
+        TEST(what_a_wrong_function_began_is_lost_as_well),
         TEST(what_has_true_bytes_of_a_wrong_function_keeps_them),
         TEST(a_function_that_was_wrong_is_not_run_again_in_any_operation),
         TEST(what_was_right_once_is_compared_without_a_copy),
