@@ -477,8 +477,8 @@ void spw_device_loop_go_before_unlocking(struct spw_device_loop *p)
 void spw_device_loop_keep_pace_unlocking(struct spw_device_loop *p, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!p->on.now || !p->on.now->waits)
+    if (!p->on.now || !p->on.now->hopeless)
         return;
-    spw_throttle_unlocking(&p->pace, p->on.device, s, p->on.now->course, p->on.now->waits, p->on.place.cursor.op);
+    spw_throttle_unlocking(&p->pace, p->on.device, s, p->on.now->course, p->on.now->hopeless, p->on.place.cursor.op);
     note_what_is_left(p);
 }

@@ -98,7 +98,7 @@ void spw_tuning_forget(struct spw_tuned_iteration *shape)
     spw_course_plan_destroy(shape->plan);
     spw_course_plan_destroy(shape->best);
     spw_course_destroy(shape->course);
-    free(shape->waits);
+    free(shape->hopeless);
     *shape = (struct spw_tuned_iteration){0};
 }
 
@@ -129,7 +129,7 @@ struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations
         return NULL;
     struct spw_tuned_iteration *shape = free_place(shapes, but);
     *shape = (struct spw_tuned_iteration){.id = id, .serial = ++serials, .course = course, .plan = none, .last_used = now};
-    shape->waits = calloc((size_t)course->op_count + 1, 1);
+    shape->hopeless = calloc((size_t)course->op_count + 1, sizeof(bool));
     return shape;
 }
 

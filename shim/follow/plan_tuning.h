@@ -55,7 +55,7 @@ struct spw_tuned_iteration {
     bool knows_more;    /* its course does, than when it was planned last */
     bool is_taught;     /* its course has been learned from, if not to the end */
     bool is_learned;    /* its course tells reads from writes, and what can be replayed */
-    uint8_t *waits;     /* by operation: whether the host can wait behind it (throttle.h); NULL: no memory */
+    bool *hopeless;     /* by operation: a wait of the host behind it did not end (throttle.h); NULL: no memory */
     unsigned in_a_row;  /* complete ones on its course, since it was lost last */
     unsigned followed;  /* in all */
 

@@ -5,8 +5,8 @@
  * long as a tensor waits, the host stays close: behind an operation it waits until the device has only a little more to do
  * than that, and whatever becomes free meanwhile is handed on at once. The device never runs empty for it.
  *
- * What the device does may depend on what the program does next. So the first wait behind an operation of a course only
- * asks, and gives up after some time; only where one has ended by itself, later ones wait without looking. */
+ * What the device does may depend on what the program does next, also where it did not the last time. So a wait only asks,
+ * and gives up after some time; behind that operation of the course the host does not wait again. */
 #ifndef SPILLWAY_SHIM_THROTTLE_H
 #define SPILLWAY_SHIM_THROTTLE_H
 #include "course/course.h"
@@ -23,7 +23,8 @@ struct spw_throttle { /* of a device; starts as all zeroes */
     unsigned count;
     double work_us;
     uint32_t op;       /* of the course, that was noted last */
-    unsigned given_up; /* waits that did not end by themselves */
+    unsigned given_up; /* waits in a row that did not end by themselves */
+    uint32_t looks;    /* that a wait takes at most; 0: nobody has asked yet */
     uint64_t restarts;
 };
 
@@ -31,9 +32,9 @@ struct spw_throttle { /* of a device; starts as all zeroes */
 void spw_throttle_restart_locked(struct spw_throttle *pace);
 
 /* Those before `op` of the course were submitted, the last of them to `s`. Where a tensor of the device waits for memory,
- * waits until the device is close. `known`, a byte for each operation, zeroes at first: behind which one can wait. Needs the
- * device's slow lock and the engine lock, and lets go of that while it waits; course and `known` have to stay until then, or
- * the pace is restarted. */
+ * waits until the device is close. `hopeless`, by operation, false at first: behind which a wait did not end. Needs the
+ * device's slow lock and the engine lock, and lets go of that while it waits; course and `hopeless` have to stay until then,
+ * or the pace is restarted. */
 void spw_throttle_unlocking(struct spw_throttle *pace, struct spw_device *d, struct spw_stream *s,
-                            const struct spw_course *course, uint8_t *known, uint32_t op);
+                            const struct spw_course *course, bool *hopeless, uint32_t op);
 #endif

@@ -215,6 +215,10 @@ int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices);
 /* Waits until every use is complete. Lets go of the engine lock while waiting: the caller revalidates what it knew. */
 int spw_uses_wait_unlocking(struct spw_uses *u);
 
+/* The same for no longer than so many looks take, of about a microsecond each. False: not every use is known to be complete.
+ */
+bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks);
+
 /* True when another stream of the program's than `s` may have work, or get some that it is not known to have had before; on
  * whichever device. */
 bool spw_streams_others_locked(const struct spw_stream *s);

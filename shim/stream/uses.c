@@ -460,3 +460,35 @@ int spw_uses_wait_unlocking(struct spw_uses *u)
         forget_all(u);
     return r;
 }
+
+/* Asks the driver some times, with nobody kept from the lock. Answers how often: `most` times at most. */
+static uint32_t look_unlocking(const struct pending *p, uint32_t most)
+{
+    enum { IN_A_ROW = 64 };
+    CUevent event;
+    uint64_t covered;
+    uint32_t looks = 0;
+    const bool is_marked = spw_mark_for_locked(p->stream, p->number, &event, &covered) == 0;
+    p->stream->waiters++;
+    spw_unlock();
+    spw_relax(); /* once for all of them */
+    do
+        looks++;
+    while (is_marked && looks < most && looks < IN_A_ROW && SPW_ASK(cuEventQuery, event) == CUDA_ERROR_NOT_READY);
+    (void)spw_restore(CUDA_SUCCESS);
+    spw_lock();
+    p->stream->waiters--;
+    return looks;
+}
+
+bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct pending p;
+    while (for_each_use(u, first_pending, &p)) {
+        if (looks == 0)
+            return false;
+        looks -= look_unlocking(&p, looks);
+    }
+    return true;
+}

@@ -50,7 +50,8 @@ struct fake_state {
         unsigned mapped; /* so often */
     } handles[MOST];
     unsigned handle_count;
-    bool maps_once;
+    bool maps_once, goes_on;
+    unsigned asked; /* in a row, for events that were not complete */
     struct {
         CUdeviceptr a;
         size_t bytes;

@@ -53,6 +53,9 @@ void fake_eager(bool on); /* stays until changed */
 /* What another thread does while the shim waits for an event: called once, within the next such wait, before it waits. */
 void fake_meanwhile(void (*act)(void));
 
+/* What was submitted before an event runs while somebody asks for that again and again: until fake_start(). */
+void fake_goes_on(bool on);
+
 /* Memory that is mapped somewhere can be mapped nowhere else: until fake_start(). */
 void fake_map_once(void);
 
