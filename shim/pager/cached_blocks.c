@@ -5,6 +5,7 @@
 
 #include "lock.h"
 #include "copy_streams.h"
+#include "deferred_unmap.h"
 #include "retire.h"
 
 static bool is_worth_waiting(const struct spw_device *d, const struct spw_block *b, enum spw_patience patience)
@@ -130,5 +131,8 @@ void spw_cached_blocks_trim_locked(struct spw_device *d, uint64_t keep_bytes)
             i++;
         }
     }
-    spw_phys_pool_trim_locked(&d->handles, keep_bytes > d->free_bytes ? keep_bytes - d->free_bytes : 0);
+    const uint64_t keep_pooled_bytes = keep_bytes > d->free_bytes ? keep_bytes - d->free_bytes : 0;
+    if (d->handles.pooled_bytes > keep_pooled_bytes)
+        spw_unmap_sweep_locked(d, 0); /* what is still mapped somewhere would be released, and count until it is not */
+    spw_phys_pool_trim_locked(&d->handles, keep_pooled_bytes);
 }

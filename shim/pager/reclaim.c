@@ -245,6 +245,8 @@ int spw_reclaim_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
 /* What is left when no tensor can go. 0: some is there; -ENOMEM: there is none; -EAGAIN: not now. */
 static int give_up_the_rest_unlocking(struct spw_device *d)
 {
+    if (d->handles.lingering_bytes && spw_unmap_all_unlocking(d) == 0)
+        return 0;
     const int r = spw_plan_follower_any ? spw_follower->give_room(d) : 0;
     if (r > 0 || reclaim_stuck_unlocking(d) || spw_pool_reserves_trim_unlocking(d) ||
         spw_phys_pool_ask_again_locked(&d->handles))

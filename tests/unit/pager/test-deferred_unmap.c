@@ -437,6 +437,43 @@ static void memory_for_others_is_waited_for(void **state)
     finish();
 }
 
+static int trim_all(struct spw_device *d, struct spw_block *b)
+{
+    assert_int_equal(spw_uses_mark_locked(&b->object.uses), 0);
+    let_run();
+    spw_cached_blocks_trim_locked(d, 0);
+    return 0;
+}
+
+/* Nobody is at it any more: it is not mapped anywhere, and there is room for it. */
+static void what_the_program_gives_back_to_the_device_is_room(void **state)
+{
+    begin_changing_hands(2 * BYTES);
+    CUdeviceptr a = filled(BYTES, 1), b = filled(BYTES, 2);
+    give_back(a);
+    assert_int_equal(under_locks(trim_all, b), 0);
+    assert_int_equal(fake_counts()->releases, 1);
+    CUdeviceptr c = filled(BYTES, 3);
+    assert_int_equal(attention(b), 0);
+    assert_int_equal(fake_counts()->copies_out, 0);
+    expect(b, 2);
+    expect(c, 3);
+    finish();
+}
+
+/* Somebody is still at what was released: that is waited for before an operation is refused. */
+static void memory_that_is_released_later_is_waited_for(void **state)
+{
+    begin_changing_hands(BYTES);
+    CUdeviceptr a = hand_over_filled(1);
+    assert_int_equal(under_locks(trim, a), 0);
+    assert_int_equal(device->handles.lingering_bytes, BYTES);
+    CUdeviceptr b = filled(BYTES, 2);
+    expect(a, 1);
+    expect(b, 2);
+    finish();
+}
+
 /* There is never more of it than the budget has, however long nobody waits. */
 static void what_is_stale_is_limited(void **state)
 {
@@ -479,6 +516,8 @@ int main(void)
         cmocka_unit_test(way_is_made_again_by_unmapping_all),
         cmocka_unit_test(in_doubt_nothing_stays_stale),
         cmocka_unit_test(memory_for_others_is_waited_for),
+        cmocka_unit_test(what_the_program_gives_back_to_the_device_is_room),
+        cmocka_unit_test(memory_that_is_released_later_is_waited_for),
         cmocka_unit_test(what_is_stale_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
