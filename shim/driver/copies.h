@@ -3,8 +3,8 @@
  * Read by hooks_copy.c, which makes what is touched resident, and by note_copy.c, which writes it down. Whoever includes it
  * has defined COPY(symbol, parameters, arguments, stream, description) and COPY_MANY, the same where the description may
  * fail; LEGACY and OWN, the streams of calls that name none; spw_per_thread(); and the functions that descriptions call:
- * linear, host_to_device, device_to_host, plane, volume, volume_peer, batch, batch_3d, decompress, from_array, set,
- * set_rows. */
+ * linear, linear_with, host_to_device, device_to_host, plane, volume, volume_peer, batch, batch_3d, decompress, from_array,
+ * set, set_rows. */
 /* clang-format off */
 COPY(cuMemcpy, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), LEGACY, linear(&c, d, s, n))
 COPY(cuMemcpy_ptds, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), OWN, linear(&c, d, s, n))
@@ -50,16 +50,16 @@ COPY(cuMemcpy3DPeerAsync_ptsz, (const CUDA_MEMCPY3D_PEER *p, CUstream t), (p, t)
 #define BATCH_V2 (CUdeviceptr *d, CUdeviceptr *s, size_t *n, size_t k, CUmemcpyAttributes *a, size_t *i, size_t m, CUstream t)
 #define BATCH_3D_V1 (size_t k, CUDA_MEMCPY3D_BATCH_OP *l, size_t *f, unsigned long long g, CUstream t)
 #define BATCH_3D_V2 (size_t k, CUDA_MEMCPY3D_BATCH_OP *l, unsigned long long g, CUstream t)
-COPY_MANY(cuMemcpyBatchAsync, BATCH_V1, (d, s, n, k, a, i, m, f, t), t, batch(&c, d, s, n, k))
-COPY_MANY(cuMemcpyBatchAsync_ptsz, BATCH_V1, (d, s, n, k, a, i, m, f, t), spw_per_thread(t), batch(&c, d, s, n, k))
-COPY_MANY(cuMemcpyBatchAsync_v2, BATCH_V2, (d, s, n, k, a, i, m, t), t, batch(&c, d, s, n, k))
-COPY_MANY(cuMemcpyBatchAsync_v2_ptsz, BATCH_V2, (d, s, n, k, a, i, m, t), spw_per_thread(t), batch(&c, d, s, n, k))
+COPY_MANY(cuMemcpyBatchAsync, BATCH_V1, (d, s, n, k, a, i, m, f, t), t, batch(&c, d, s, n, k, a, i, m))
+COPY_MANY(cuMemcpyBatchAsync_ptsz, BATCH_V1, (d, s, n, k, a, i, m, f, t), spw_per_thread(t), batch(&c, d, s, n, k, a, i, m))
+COPY_MANY(cuMemcpyBatchAsync_v2, BATCH_V2, (d, s, n, k, a, i, m, t), t, batch(&c, d, s, n, k, a, i, m))
+COPY_MANY(cuMemcpyBatchAsync_v2_ptsz, BATCH_V2, (d, s, n, k, a, i, m, t), spw_per_thread(t), batch(&c, d, s, n, k, a, i, m))
 COPY_MANY(cuMemcpy3DBatchAsync, BATCH_3D_V1, (k, l, f, g, t), t, batch_3d(&c, l, k))
 COPY_MANY(cuMemcpy3DBatchAsync_ptsz, BATCH_3D_V1, (k, l, f, g, t), spw_per_thread(t), batch_3d(&c, l, k))
 COPY_MANY(cuMemcpy3DBatchAsync_v2, BATCH_3D_V2, (k, l, g, t), t, batch_3d(&c, l, k))
 COPY_MANY(cuMemcpy3DBatchAsync_v2_ptsz, BATCH_3D_V2, (k, l, g, t), spw_per_thread(t), batch_3d(&c, l, k))
-COPY(cuMemcpyWithAttributesAsync, (CUdeviceptr d, CUdeviceptr s, size_t n, CUmemcpyAttributes *a, CUstream t), (d, s, n, a, t), t, linear(&c, d, s, n))
-COPY(cuMemcpyWithAttributesAsync_ptsz, (CUdeviceptr d, CUdeviceptr s, size_t n, CUmemcpyAttributes *a, CUstream t), (d, s, n, a, t), spw_per_thread(t), linear(&c, d, s, n))
+COPY(cuMemcpyWithAttributesAsync, (CUdeviceptr d, CUdeviceptr s, size_t n, CUmemcpyAttributes *a, CUstream t), (d, s, n, a, t), t, linear_with(&c, d, s, n, a))
+COPY(cuMemcpyWithAttributesAsync_ptsz, (CUdeviceptr d, CUdeviceptr s, size_t n, CUmemcpyAttributes *a, CUstream t), (d, s, n, a, t), spw_per_thread(t), linear_with(&c, d, s, n, a))
 COPY_MANY(cuMemcpy3DWithAttributesAsync, (CUDA_MEMCPY3D_BATCH_OP *o, unsigned long long g, CUstream t), (o, g, t), t, batch_3d(&c, o, 1))
 COPY_MANY(cuMemcpy3DWithAttributesAsync_ptsz, (CUDA_MEMCPY3D_BATCH_OP *o, unsigned long long g, CUstream t), (o, g, t), spw_per_thread(t), batch_3d(&c, o, 1))
 

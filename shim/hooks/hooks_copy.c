@@ -29,6 +29,7 @@ struct copy { /* one driver call that copies or sets */
     bool unsettled; /* what it copies within the device was not known for certain when tables were told (seek.h) */
     unsigned writes, reads, room;
     bool sets;
+    bool reads_early;            /* the program allows that it reads memory of ours before its stream has come that far */
     bool is_blind;               /* what it brings nobody can see yet, and something of the same call may follow it */
     bool cuts_words;             /* it sets a part of a word of 8 bytes, which may be an address with what is beside it */
     bool writes_variable;        /* of a module */
@@ -48,7 +49,7 @@ static void copy_init(struct copy *c)
     c->unsettled = !spw_seeking || spw_seek_pending();
     atomic_fetch_add_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     c->writes = c->reads = 0;
-    c->sets = c->is_blind = c->cuts_words = c->writes_variable = false;
+    c->sets = c->reads_early = c->is_blind = c->cuts_words = c->writes_variable = false;
     c->bytes = 0;
     c->stream = NULL;
     c->graph = NULL;
@@ -102,6 +103,12 @@ static void read_from(struct copy *c, CUdeviceptr a, size_t bytes)
     c->bytes += bytes;
 }
 
+/* A copy may read what lies at `a` whenever it likes from now on, as far as `order` goes. */
+static void read_in_order(struct copy *c, CUdeviceptr a, CUmemcpySrcAccessOrder order)
+{
+    c->reads_early |= order != CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && spw_in_arena(a);
+}
+
 static CUresult pin_ends(const struct copy *c)
 {
     if (!c->graph && (c->sets ? c->writes_variable : c->writes != 1 || c->reads != 1))
@@ -153,7 +160,7 @@ static CUresult copy_begin(struct copy *c, const char *name, CUstream stream)
                             .submission = &c->submission};
     /* A copy moves bytes and follows no address: tables at its ends lead nowhere. */
     c->op.follows_no_tables = true;
-    int r = spw_op_begin(&c->op);
+    int r = c->reads_early ? spw_op_begin_early(&c->op) : spw_op_begin(&c->op);
     c->begun = r == 0;
     if (c->begun)
         spw_duration_before(c->op.timed);
@@ -260,6 +267,13 @@ static void linear(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t byte
     c->submission.copy.bytes = bytes;
 }
 
+static void linear_with(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t bytes, const CUmemcpyAttributes *attributes)
+{
+    linear(c, dst, src, bytes);
+    if (attributes)
+        read_in_order(c, src, attributes->srcAccessOrder);
+}
+
 static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, size_t bytes)
 {
     if (spw_in_arena((CUdeviceptr)(uintptr_t)src)) { /* a wrong kind; the driver sees by the address what it is */
@@ -316,8 +330,11 @@ static void volume_peer(struct copy *c, const CUDA_MEMCPY3D_PEER *p)
     box(c, spw_box_peer(p));
 }
 
-static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count)
+/* Each attribute holds from its first copy on, to that of the next. */
+static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count,
+                      const CUmemcpyAttributes *attributes, const size_t *firsts, size_t kinds)
 {
+    size_t kind = 0;
     copy_init(c);
     if (!dsts || !srcs || !sizes)
         return CUDA_SUCCESS; /* the driver says what is wrong */
@@ -328,6 +345,10 @@ static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr
         write_to(c, dsts[i], sizes[i]);
         read_from(c, srcs[i], sizes[i]);
         learn_addresses(dsts[i], srcs[i], sizes[i]);
+        while (firsts && kind + 1 < kinds && firsts[kind + 1] <= i)
+            kind++;
+        if (attributes && kinds)
+            read_in_order(c, srcs[i], attributes[kind].srcAccessOrder);
     }
     return CUDA_SUCCESS;
 }
@@ -342,6 +363,7 @@ static CUresult batch_3d(struct copy *c, const CUDA_MEMCPY3D_BATCH_OP *list, siz
     for (size_t i = 0; i < count; i++) {
         const struct spw_box b = spw_box_batched(&list[i]);
         box_ends(c, &b);
+        read_in_order(c, b.from.at, list[i].srcAccessOrder);
     }
     return CUDA_SUCCESS;
 }

@@ -26,6 +26,7 @@ struct spw_op {
     /* What the driver will be told (recorded_op.h); NULL: it is not kept for later. */
     const struct spw_call_args *submission;
     struct spw_stream *stream; /* set by begin */
+    bool reads_early;          /* set by begin, on its slow way: spw_op_begin_early() */
     /* Set by begin: what measures how long it runs, or NULL. The caller gives it to spw_duration_before() and _after(),
      * directly around the driver call, and ends the operation after that. */
     struct spw_duration *timed;

@@ -197,6 +197,26 @@ static int order_set_unlocking(const struct spw_op *op, struct spw_working_set *
     return r;
 }
 
+/* The host waits for copies into what the operation touches, and for all else that puts bytes there: what was launched
+ * again, and what was submitted to the operation's own stream since operation `begun` of it. */
+static int await_set_unlocking(const struct spw_op *op, struct spw_working_set *set, uint64_t begun)
+{
+    struct spw_uses own = {0};
+    if (op->stream->begun != begun)
+        spw_uses_add_locked(&own, op->stream, op->stream->begun);
+    int r = spw_uses_wait_unlocking(&own);
+    for (unsigned i = 0; i < set->count && r == 0; i++) {
+        struct spw_object *o = set->list[i].object;
+        struct spw_device *d = &spw_devices[o->device];
+        struct spw_uses uses = d->replays, copies = {0};
+        if (o->kind == SPW_KIND_BLOCK)
+            copies = spw_copies_locked(d, spw_block_of(o), false);
+        spw_uses_merge_locked(&uses, &copies);
+        r = spw_uses_wait_unlocking(&uses);
+    }
+    return r;
+}
+
 static struct spw_block *first_dropped(const struct spw_working_set *set)
 {
     for (unsigned i = 0; i < set->count; i++) {
@@ -209,6 +229,7 @@ static struct spw_block *first_dropped(const struct spw_working_set *set)
 
 static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
 {
+    const uint64_t begun = op->stream->begun;
     int r = 0;
     claim_set(set, op->stream);
     for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++) {
@@ -222,7 +243,8 @@ static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
         if (r == -ENOMEM && !first_dropped(set))
             set->full = &spw_devices[i];
     }
-    return r < 0 ? r : order_set_unlocking(op, set);
+    r = r < 0 ? r : order_set_unlocking(op, set);
+    return r == 0 && op->reads_early ? await_set_unlocking(op, set, begun) : r;
 }
 
 /* Slabs first, then blocks in the order of their allocation: the same from one iteration to the next, which the order of
@@ -387,11 +409,12 @@ static int begin_on(struct spw_op *op, struct spw_working_set *set, uint64_t dev
     return r;
 }
 
-static int begin_slowly(struct spw_op *op)
+static int begin_slowly(struct spw_op *op, bool reads_early)
 {
     struct spw_working_set set = {.devices = devices_of(op)};
     uint64_t devices;
     int r;
+    op->reads_early = reads_early;
     spw_engine_counts.slow_operations++;
     do { /* who makes room on a device may be waiting for what the program does on another one: no more than need be */
         devices = set.devices;
@@ -418,7 +441,7 @@ static int begin_slowly(struct spw_op *op)
     return r;
 }
 
-int spw_op_begin(struct spw_op *op)
+static inline __attribute__((always_inline)) int begin_op(struct spw_op *op, bool reads_early)
 {
     op->timed = NULL;
     op->reached = op->count;
@@ -439,8 +462,8 @@ int spw_op_begin(struct spw_op *op)
         spw_clean_check_settle_unlocking();
         spw_versions_look_locked(op);
     }
-    bool quickly = !spw_plan_follower_has_left(op->stream) && !replays_before(op) && begin_quickly(op);
-    int r = quickly ? 0 : begin_slowly(op);
+    bool quickly = !reads_early && !spw_plan_follower_has_left(op->stream) && !replays_before(op) && begin_quickly(op);
+    int r = quickly ? 0 : begin_slowly(op, reads_early);
     op->stream->calm = false;
     if (quickly)
         spw_stream_begins_locked(op->stream);
@@ -462,6 +485,16 @@ int spw_op_begin(struct spw_op *op)
         spw_status_tell_locked(r < 0);
     spw_unlock();
     return r;
+}
+
+int spw_op_begin(struct spw_op *op)
+{
+    return begin_op(op, false);
+}
+
+int spw_op_begin_early(struct spw_op *op)
+{
+    return begin_op(op, true);
 }
 
 void spw_op_end_pressed(struct spw_stream *s)

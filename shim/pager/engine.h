@@ -13,6 +13,10 @@
  * and what would do. Other negative results: a driver call of ours failed. Nothing is held after a failure. No lock held. */
 int spw_op_begin(struct spw_op *op);
 
+/* The same for one that may read before its stream has come that far: the host has waited for all that brings in what it
+ * touches, where else the stream would. */
+int spw_op_begin_early(struct spw_op *op);
+
 /* The driver has answered, and memory is short: marks are worth their price, and a plan may have something to do. */
 void spw_op_end_pressed(struct spw_stream *s);
 

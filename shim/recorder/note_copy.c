@@ -66,6 +66,12 @@ static void linear(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t byte
     spw_record_copied(dst, src, bytes);
 }
 
+static void linear_with(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t bytes, const CUmemcpyAttributes *attributes)
+{
+    (void)attributes;
+    linear(c, dst, src, bytes);
+}
+
 static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, size_t bytes)
 {
     linear(c, dst, (CUdeviceptr)(uintptr_t)src, bytes);
@@ -108,8 +114,12 @@ static void volume_peer(struct copy *c, const CUDA_MEMCPY3D_PEER *p)
     box(c, spw_box_peer(p));
 }
 
-static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count)
+static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count,
+                      const CUmemcpyAttributes *attributes, const size_t *firsts, size_t kinds)
 {
+    (void)attributes;
+    (void)firsts;
+    (void)kinds;
     copy_init(c);
     if (copy_reserve(c, 2 * count) != CUDA_SUCCESS)
         return CUDA_ERROR_OUT_OF_MEMORY;

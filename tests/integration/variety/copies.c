@@ -131,6 +131,19 @@ static void in_a_batch(void)
     CHECK(cuMemcpyBatchAsync(to, from, bytes, MANY, &attributes, &first, 1, stream));
 }
 
+/* Sources that nothing is about to write, which may be read before the stream gets there. */
+static void in_a_batch_out_of_order(void)
+{
+    enum { PARTS = 4, PART = BYTES / PARTS };
+    CUdeviceptr to[] = {a, a + PART, big, (CUdeviceptr)(uintptr_t)pinned};
+    CUdeviceptr from[] = {(CUdeviceptr)(uintptr_t)pageable, (CUdeviceptr)(uintptr_t)registered, b, b + PART};
+    size_t bytes[] = {PART, PART, PART, PART}, first[] = {0, 1, 3};
+    CUmemcpyAttributes attributes[] = {{.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL},
+                                       {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY},
+                                       {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL}};
+    CHECK(cuMemcpyBatchAsync(to, from, bytes, PARTS, attributes, first, 3, stream));
+}
+
 static const struct {
     const char *name;
     void (*copy)(void);
@@ -148,7 +161,8 @@ static const struct {
              {"between parts of one", between_parts_of_one},
              {"more than half", more_than_half},
              {"nothing at all", nothing_at_all},
-             {"in a batch", in_a_batch}};
+             {"in a batch", in_a_batch},
+             {"in a batch out of order", in_a_batch_out_of_order}};
 
 static void fill_all(unsigned round)
 {

@@ -205,6 +205,15 @@ static void boxes_in_a_batch(void)
     CHECK(cuMemcpy3DBatchAsync(BOXES, list, 0, stream));
 }
 
+static void box_out_of_order(void)
+{
+    CUDA_MEMCPY3D_BATCH_OP box = {.src = operand(b),
+                                  .dst = operand(a),
+                                  .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY,
+                                  .extent = {.width = 190, .height = 2, .depth = 2}};
+    CHECK(cuMemcpy3DBatchAsync(1, &box, 0, stream));
+}
+
 static const struct {
     const char *name;
     void (*copy)(void);
@@ -218,7 +227,8 @@ static const struct {
              {"box to the host", box_to_host},
              {"box to the device", box_to_device},
              {"box to a peer", box_to_a_peer},
-             {"boxes in a batch", boxes_in_a_batch}};
+             {"boxes in a batch", boxes_in_a_batch},
+             {"box out of order", box_out_of_order}};
 
 int main(void)
 {

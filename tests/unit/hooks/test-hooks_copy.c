@@ -30,6 +30,7 @@ static CUstream s;
 static CUdeviceptr expected; /* has to have memory when the driver is called */
 static bool was_missing;
 static unsigned calls;
+static bool was_on_its_way; /* a tensor, when the driver was called */
 
 static bool is_evicted(CUdeviceptr a)
 {
@@ -43,6 +44,7 @@ static void check(void)
 {
     calls++;
     was_missing |= expected && is_evicted(expected);
+    was_on_its_way = device->mover && device->mover->in && fake_left(device->mover->in->handle) > 0;
 }
 
 static CUresult CUDAAPI copy_volume(const CUDA_MEMCPY3D *p, CUstream stream)
@@ -58,6 +60,20 @@ static CUresult CUDAAPI copy_to_peer(const CUDA_MEMCPY3D_PEER *p, CUstream strea
 }
 
 static CUresult CUDAAPI copy_batch(size_t count, CUDA_MEMCPY3D_BATCH_OP *list, unsigned long long flags, CUstream stream)
+{
+    check();
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_list(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+                                  CUmemcpyAttributes *attributes, size_t *firsts, size_t kinds, CUstream stream)
+{
+    check();
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_with(CUdeviceptr dst, CUdeviceptr src, size_t bytes, CUmemcpyAttributes *attributes,
+                                  CUstream stream)
 {
     check();
     return CUDA_SUCCESS;
@@ -82,6 +98,8 @@ static int begin(void **state)
     spw_driver.cuMemcpy3DAsync_v2 = copy_volume;
     spw_driver.cuMemcpy3DPeerAsync = copy_to_peer;
     spw_driver.cuMemcpy3DBatchAsync_v2 = copy_batch;
+    spw_driver.cuMemcpyBatchAsync_v2 = copy_list;
+    spw_driver.cuMemcpyWithAttributesAsync = copy_with;
     spw_driver.cuPointerGetAttribute = nobody_knows;
     device = spw_device_current(&context);
     assert_non_null(device);
@@ -249,6 +267,105 @@ static void what_is_not_described_reaches_the_driver(void **state)
     assert_int_equal(calls, 3);
 }
 
+/* The first of three, of which two have room. */
+static CUdeviceptr evicted(CUdeviceptr *ret_other)
+{
+    const CUdeviceptr a = allocate(), b = allocate();
+    *ret_other = allocate();
+    use(a);
+    use(b);
+    use(*ret_other);
+    assert_true(is_evicted(a));
+    was_on_its_way = false;
+    return a;
+}
+
+/* Two copies from the host, the second of them as the second attribute says, and one within the device as the third. */
+static void in_a_list(enum CUmemcpySrcAccessOrder_enum order)
+{
+    static char row[2][ROW];
+    CUdeviceptr c, a = evicted(&c);
+    CUmemcpyAttributes attributes[] = {{.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM},
+                                       {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY},
+                                       {.srcAccessOrder = order}};
+    CUdeviceptr from[] = {(CUdeviceptr)(uintptr_t)row[0], (CUdeviceptr)(uintptr_t)row[1], a},
+                to[] = {c, c + ROW, c + 2 * ROW};
+    size_t sizes[] = {ROW, ROW, ROW}, firsts[] = {0, 1, 2};
+    assert_int_equal(spw_on_cuMemcpyBatchAsync_v2(to, from, sizes, 3, attributes, firsts, 3, s), CUDA_SUCCESS);
+}
+
+/* The stream comes after the copy that brings it in. */
+static void what_is_read_in_the_order_of_the_stream_is_not_waited_for(void **state)
+{
+    in_a_list(CU_MEMCPY_SRC_ACCESS_ORDER_STREAM);
+    assert_true(was_on_its_way);
+}
+
+static void what_may_be_read_before_the_stream_gets_there_is_there_at_once(void **state)
+{
+    in_a_list(CU_MEMCPY_SRC_ACCESS_ORDER_ANY);
+    assert_false(was_on_its_way);
+    begin(state);
+    in_a_list(CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL);
+    assert_false(was_on_its_way);
+}
+
+static CUstream replaying;
+static bool was_being_made;
+
+static CUresult CUDAAPI copy_what_is_made(CUdeviceptr *dsts, CUdeviceptr *srcs, size_t *sizes, size_t count,
+                                          CUmemcpyAttributes *attributes, size_t *firsts, size_t kinds, CUstream stream)
+{
+    was_being_made = fake_left(replaying) > 0;
+    return CUDA_SUCCESS;
+}
+
+/* It is resident from the moment on at which it is submitted what makes it. */
+static void so_it_is_where_a_launch_is_repeated_to_make_it(void **state)
+{
+    CUmemcpyAttributes attributes = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY};
+    CUdeviceptr a = allocate(), c = allocate();
+    size_t bytes = ROW, first = 0;
+    use(a);
+    use(c);
+    replaying = fake_stream();
+    spw_lock();
+    struct spw_stream *t = spw_stream_of_locked(replaying);
+    spw_uses_add_locked(&device->replays, t, spw_stream_next_locked(t));
+    spw_unlock();
+    fake_fill(replaying, a, BYTES, 2);
+    spw_driver.cuMemcpyBatchAsync_v2 = copy_what_is_made;
+    was_being_made = true;
+    assert_int_equal(spw_on_cuMemcpyBatchAsync_v2(&c, &a, &bytes, 1, &attributes, &first, 1, s), CUDA_SUCCESS);
+    assert_false(was_being_made);
+}
+
+static void so_it_is_for_a_copy_of_its_own(void **state)
+{
+    CUmemcpyAttributes attributes = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM};
+    CUdeviceptr c, a = evicted(&c);
+    assert_int_equal(spw_on_cuMemcpyWithAttributesAsync(c, a, ROW, &attributes, s), CUDA_SUCCESS);
+    assert_true(was_on_its_way);
+    begin(state);
+    attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY;
+    a = evicted(&c);
+    assert_int_equal(spw_on_cuMemcpyWithAttributesAsync(c, a, ROW, &attributes, s), CUDA_SUCCESS);
+    assert_int_equal(calls, 1);
+    assert_false(was_on_its_way);
+}
+
+static void so_it_is_for_a_box(void **state)
+{
+    CUdeviceptr c, a = evicted(&c);
+    CUDA_MEMCPY3D_BATCH_OP op = {.src = {.type = CU_MEMCPY_OPERAND_TYPE_POINTER, .op.ptr = {.ptr = a}},
+                                 .dst = {.type = CU_MEMCPY_OPERAND_TYPE_POINTER, .op.ptr = {.ptr = c}},
+                                 .extent = {.width = ROW, .height = ROWS, .depth = 1},
+                                 .srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_DURING_API_CALL};
+    assert_int_equal(spw_on_cuMemcpy3DBatchAsync_v2(1, &op, 0, s), CUDA_SUCCESS);
+    assert_false(was_on_its_way);
+    assert_int_equal(calls, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -258,6 +375,11 @@ int main(void)
         cmocka_unit_test_setup(addresses_in_all_rows_of_a_batch_are_remembered, begin),
         cmocka_unit_test_setup(what_offsets_lead_to_is_brought_in, begin),
         cmocka_unit_test_setup(what_is_not_described_reaches_the_driver, begin),
+        cmocka_unit_test_setup(what_is_read_in_the_order_of_the_stream_is_not_waited_for, begin),
+        cmocka_unit_test_setup(what_may_be_read_before_the_stream_gets_there_is_there_at_once, begin),
+        cmocka_unit_test_setup(so_it_is_where_a_launch_is_repeated_to_make_it, begin),
+        cmocka_unit_test_setup(so_it_is_for_a_copy_of_its_own, begin),
+        cmocka_unit_test_setup(so_it_is_for_a_box, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
