@@ -13,6 +13,7 @@
 #include "versions.h"
 
 static const char why_memop[] = "a stream memory operation uses it";
+static const char why_unknown[] = "a stream memory operation is of a kind that is not known";
 static const char why_written[] = "a stream memory operation wrote its address";
 static const char why_texture[] = "a texture reads it";
 static const char why_shared[] = "it is shared with another process or device";
@@ -31,9 +32,11 @@ void spw_pin_order_is_unseen(void)
     spw_pin_failure = r < 0 ? r : spw_pin_failure;
 }
 
+enum { ATOMIC_REDUCTION = 8 }; /* CU_STREAM_MEM_OP_ATOMIC_REDUCTION, since 13.1 */
+
 void spw_pin_memop(const CUstreamBatchMemOpParams *p)
 {
-    switch (p->operation) {
+    switch ((unsigned)p->operation) {
     case CU_STREAM_MEM_OP_WAIT_VALUE_32:
     case CU_STREAM_MEM_OP_WAIT_VALUE_64:
         pin(p->waitValue.address, why_memop);
@@ -46,7 +49,15 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
         pin(p->writeValue.address, why_memop);
         pin(p->writeValue.value64, why_written); /* kernels follow it */
         break;
-    default: /* barriers and flushes have no address */
+    case ATOMIC_REDUCTION: /* the operation, flags, what is done and with which type, 4 bytes each, then the address */
+        pin(p->pad[2], why_memop);
+        break;
+    case CU_STREAM_MEM_OP_BARRIER:
+    case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
+        break;
+    default: /* newer than this library */
+        spw_pin_everything(why_unknown);
+        spw_pin_order_is_unseen();
         break;
     }
 }

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <string.h>
 
 #include "fake-engine.h"
 #include "log.h"
@@ -106,6 +107,36 @@ static void each_word_of_a_batch_is_pinned(void **state)
     assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 3, list, 0), CUDA_SUCCESS);
     assert_int_equal(pinned_at_call, 2);
     assert_int_equal(pinned[1], LOW + 64);
+}
+
+/* (13.1) The operation, flags, what is done and with which type, then the address. */
+static void a_word_that_a_stream_adds_to_is_pinned(void **state)
+{
+    const struct {
+        unsigned operation, flags, kind, type;
+        CUdeviceptr address;
+        cuuint64_t value;
+    } reduction = {.operation = 8, .address = LOW + 128, .value = 1};
+    CUstreamBatchMemOpParams list[2] = {{.memoryBarrier = {.operation = CU_STREAM_MEM_OP_BARRIER}}};
+    memcpy(&list[1], &reduction, sizeof(reduction));
+    assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 2, list, 0), CUDA_SUCCESS);
+    assert_int_equal(pinned_at_call, 1);
+    assert_true(pinned_only(LOW + 128));
+}
+
+/* Nobody knows what it touches, or whether it waits for something. */
+static void before_an_operation_of_a_kind_that_is_not_known_everything_is_pinned(void **state)
+{
+    CUstreamBatchMemOpParams unknown = {.operation = (CUstreamBatchMemOpType)99},
+                             flush = {.flushRemoteWrites = {.operation = CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES}};
+    unseen_orders = 0;
+    assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 1, &flush, 0), CUDA_SUCCESS);
+    assert_true(pinned_nothing());
+    assert_int_equal(unseen_orders, 0);
+    assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 1, &unknown, 0), CUDA_SUCCESS);
+    assert_int_equal(pinned_everything, 1);
+    assert_int_equal(unseen_orders, 1);
+    (void)pinned_nothing();
 }
 
 /* The stream may still write the word when the program frees it. */
@@ -218,6 +249,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_word_that_a_stream_waits_for_is_pinned_first, setup),
         cmocka_unit_test_setup(each_word_of_a_batch_is_pinned, setup),
+        cmocka_unit_test_setup(a_word_that_a_stream_adds_to_is_pinned, setup),
+        cmocka_unit_test_setup(before_an_operation_of_a_kind_that_is_not_known_everything_is_pinned, setup),
         cmocka_unit_test_setup(a_write_by_the_stream_is_an_operation_of_it, setup),
         cmocka_unit_test_setup(a_wait_for_a_value_or_a_semaphore_is_told_before_it_is_made, setup),
         cmocka_unit_test_setup(a_linear_texture_pins_its_memory, setup),
