@@ -505,7 +505,7 @@
     X(PASS, cuGraphKernelNodeGetAttribute, "cuGraphKernelNodeGetAttribute", (CUgraphNode hNode, CUkernelNodeAttrID attr, CUkernelNodeAttrValue *value_out), (hNode, attr, value_out)) \
     X(PASS, cuGraphKernelNodeGetParams, "cuGraphKernelNodeGetParams", (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams)) \
     X(PASS, cuGraphKernelNodeGetParams_v2, "cuGraphKernelNodeGetParams", (CUgraphNode hNode, CUDA_KERNEL_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
-    X(PASS, cuGraphKernelNodeSetAttribute, "cuGraphKernelNodeSetAttribute", (CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value), (hNode, attr, value)) \
+    X(HOOK, cuGraphKernelNodeSetAttribute, "cuGraphKernelNodeSetAttribute", (CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value), (hNode, attr, value)) \
     X(HOOK, cuGraphKernelNodeSetParams, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (hNode, nodeParams)) \
     X(HOOK, cuGraphKernelNodeSetParams_v2, "cuGraphKernelNodeSetParams", (CUgraphNode hNode, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (hNode, nodeParams)) \
     X(HOOK_THEN_NOTE, cuGraphLaunch, "cuGraphLaunch", (CUgraphExec hGraph, CUstream hStream), (hGraph, hStream)) \

@@ -22,6 +22,7 @@
 
 static const char why_graph[] = "a graph uses it";
 static const char why_unparsed[] = "a graph has a kernel whose parameters cannot be parsed";
+static const char why_updatable[] = "kernels may give a graph's kernel other parameters";
 static const char why_unknown[] = "a graph has a node of a kind that is not known";
 
 /* ---- what is pinned ---- */
@@ -42,6 +43,13 @@ void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
     for (int i = 0; i < n; i++)
         if (i == 0 || hits[i] != hits[i - 1])
             spw_pin_address(hits[i], why_graph);
+}
+
+void spw_pin_launch_attribute(CUlaunchAttributeID attribute, const CUlaunchAttributeValue *value)
+{
+    if (attribute == CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE && value &&
+        value->deviceUpdatableKernelNode.deviceUpdatable)
+        spw_pin_everything(why_updatable);
 }
 
 static void pin_kernel(const CUDA_KERNEL_NODE_PARAMS *p)
@@ -483,6 +491,11 @@ SET_NODE(cuGraphKernelNodeSetParams, CUDA_KERNEL_NODE_PARAMS_v1, pin_kernel_v1)
 SET_NODE(cuGraphKernelNodeSetParams_v2, CUDA_KERNEL_NODE_PARAMS, pin_kernel)
 SET_EXEC_NODE(cuGraphExecKernelNodeSetParams, CUDA_KERNEL_NODE_PARAMS_v1, pin_kernel_v1)
 SET_EXEC_NODE(cuGraphExecKernelNodeSetParams_v2, CUDA_KERNEL_NODE_PARAMS, pin_kernel)
+
+CUresult spw_on_cuGraphKernelNodeSetAttribute(CUgraphNode hNode, CUkernelNodeAttrID attr, const CUkernelNodeAttrValue *value)
+{
+    return SPW_PIN_THEN(spw_pin_launch_attribute(attr, value), cuGraphKernelNodeSetAttribute, (hNode, attr, value));
+}
 
 ADD_NODE_IN_CONTEXT(cuGraphAddMemcpyNode, CUDA_MEMCPY3D, pin_copy)
 SET_NODE(cuGraphMemcpyNodeSetParams, CUDA_MEMCPY3D, pin_copy)

@@ -9,4 +9,8 @@
 /* Pins all that a launch may touch, everything if it cannot be parsed. For launches on a capturing stream and kernel
  * nodes. Copies and sets on a capturing stream are pinned by spw_pin_address(). */
 void spw_pin_launch(CUfunction f, void *const *params, void *const *extra);
+
+/* What an attribute of such a launch or node asks for: where kernels may give the node other parameters later, everything is
+ * pinned. */
+void spw_pin_launch_attribute(CUlaunchAttributeID attribute, const CUlaunchAttributeValue *value);
 #endif

@@ -31,10 +31,12 @@ struct launch {
 };
 
 /* A launch on a capturing stream becomes part of a graph: what it touches is pinned. */
-static CUresult begin_captured(CUfunction f, void **params, void **extra)
+static CUresult begin_captured(const struct spw_launch *launch, void **params, void **extra)
 {
     spw_pin_failure = 0;
-    spw_pin_launch(f, params, extra);
+    spw_pin_launch(launch->function, params, extra);
+    for (unsigned i = 0; i < launch->attribute_count; i++)
+        spw_pin_launch_attribute(launch->attributes[i].id, &launch->attributes[i].value);
     return spw_cuda(spw_pin_failure);
 }
 
@@ -103,7 +105,7 @@ static __attribute__((noinline)) CUresult begin_launch(struct launch *l, const c
 {
     l->begun = false;
     if (spw_is_capturing(stream))
-        return begin_captured(launch->function, params, extra);
+        return begin_captured(launch, params, extra);
     l->op.handle = stream;
     return begin_scanned(l, spw_layout_of(launch->function), name, launch, params, extra);
 }

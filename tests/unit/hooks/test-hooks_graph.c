@@ -104,6 +104,11 @@ static CUresult set_exec_kernel(CUgraphExec e, CUgraphNode n, const CUDA_KERNEL_
     return answer;
 }
 
+static CUresult set_kernel_attribute(CUgraphNode n, CUkernelNodeAttrID id, const CUkernelNodeAttrValue *value)
+{
+    return answer;
+}
+
 static CUresult add_kernel_v1(CUgraphNode *n, CUgraph g, const CUgraphNode *d, size_t c, const CUDA_KERNEL_NODE_PARAMS_v1 *p)
 {
     return answer;
@@ -155,6 +160,7 @@ static int setup(void **state)
     spw_driver.cuGraphKernelNodeSetParams_v2 = set_kernel;
     spw_driver.cuGraphExecKernelNodeSetParams_v2 = set_exec_kernel;
     spw_driver.cuGraphAddKernelNode = add_kernel_v1;
+    spw_driver.cuGraphKernelNodeSetAttribute = set_kernel_attribute;
     spw_driver.cuGraphAddMemcpyNode = add_copy;
     spw_driver.cuGraphAddMemsetNode = add_set;
     spw_driver.cuGraphAddNode_v2 = spw_driver.cuGraphAddNode_v3 = add_node;
@@ -299,6 +305,20 @@ static void a_kernel_node_that_cannot_be_parsed_pins_everything(void **state)
 }
 
 /* The graph can be launched when no call names the table. */
+/* A kernel writes an address into the node that nobody ever sees. */
+static void a_kernel_node_that_kernels_may_change_pins_everything(void **state)
+{
+    const CUkernelNodeAttrID updatable = CU_KERNEL_NODE_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
+    CUkernelNodeAttrValue value = {.deviceUpdatableKernelNode = {.deviceUpdatable = 1}};
+    assert_int_equal(spw_on_cuGraphKernelNodeSetAttribute(NULL, CU_KERNEL_NODE_ATTRIBUTE_PRIORITY, &value), CUDA_SUCCESS);
+    assert_int_equal(pinned_everything, 0);
+    assert_int_equal(spw_on_cuGraphKernelNodeSetAttribute(NULL, updatable, &value), CUDA_SUCCESS);
+    assert_int_equal(pinned_everything, 1);
+    answer = CUDA_ERROR_INVALID_VALUE;
+    assert_int_equal(spw_on_cuGraphKernelNodeSetAttribute(NULL, updatable, NULL), CUDA_ERROR_INVALID_VALUE);
+    (void)pinned_nothing();
+}
+
 static void tables_are_pinned_once_there_is_a_graph(void **state)
 {
     CUdeviceptr member = LOW + 4096;
@@ -402,6 +422,7 @@ int main(void)
         cmocka_unit_test_setup(an_invalidated_capture_still_counts_as_capturing, setup),
         cmocka_unit_test_setup(a_kernel_node_pins_what_its_parameters_point_to, setup),
         cmocka_unit_test_setup(a_kernel_node_that_cannot_be_parsed_pins_everything, setup),
+        cmocka_unit_test_setup(a_kernel_node_that_kernels_may_change_pins_everything, setup),
         cmocka_unit_test_setup(tables_are_pinned_once_there_is_a_graph, setup),
         cmocka_unit_test_setup(a_copy_node_pins_both_ends, setup),
         cmocka_unit_test_setup(a_set_node_pins_its_destination, setup),
