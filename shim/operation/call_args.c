@@ -91,6 +91,15 @@ static bool bytes_lead_outside(const void *source, size_t bytes, size_t step)
     return false;
 }
 
+/* Of a structure every word may be left of something else: one that is a parameter is an address. */
+static bool is_pageable(const void *param, size_t bytes)
+{
+    CUdeviceptr word = 0;
+    if (bytes == sizeof(word))
+        memcpy(&word, param, sizeof(word));
+    return spw_leads_to_pageable_memory(word);
+}
+
 /* Of a parameter, those that an address may be in. One shorter than a word holds none. */
 static size_t bytes_to_look_at(const struct spw_layout *layout, unsigned i)
 {
@@ -115,7 +124,8 @@ static enum spw_replay_verdict launch_verdict(const struct spw_call_args *s)
         return SPW_REPLAY_UNPARSED;
     for (unsigned i = 0; i < layout->param_count; i++) {
         const struct spw_param *p = &layout->params[i];
-        if (bytes_lead_outside(s->launch.params[i], bytes_to_look_at(layout, i), step_of(p)))
+        const size_t looked_at = bytes_to_look_at(layout, i);
+        if (bytes_lead_outside(s->launch.params[i], looked_at, step_of(p)) || is_pageable(s->launch.params[i], looked_at))
             return SPW_REPLAY_OUTSIDE_MEMORY;
     }
     return SPW_REPLAYABLE;

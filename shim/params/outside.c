@@ -4,6 +4,8 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "arena.h"
 #include "ask.h"
@@ -36,6 +38,19 @@ bool spw_leads_outside(CUdeviceptr word)
     CUmemorytype type;
     return looks_like_one(word) &&
            SPW_ASK_QUIETLY(cuPointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, word) == CUDA_SUCCESS;
+}
+
+bool spw_leads_to_pageable_memory(CUdeviceptr word)
+{
+    unsigned char is_in_core;
+    CUdevice device;
+    int reaches = 0;
+    void *page = (void *)(uintptr_t)(word & -(CUdeviceptr)sysconf(_SC_PAGESIZE));
+    return looks_like_one(word) && mincore(page, 1, &is_in_core) == 0 &&
+           SPW_ASK_QUIETLY(cuCtxGetDevice, &device) == CUDA_SUCCESS &&
+           SPW_ASK_QUIETLY(cuDeviceGetAttribute, &reaches, CU_DEVICE_ATTRIBUTE_PAGEABLE_MEMORY_ACCESS, device) ==
+               CUDA_SUCCESS &&
+           reaches;
 }
 
 /* From the first byte of such memory to the last. */

@@ -49,6 +49,11 @@ bool spw_outside_among(CUdeviceptr destination, const void *source, size_t bytes
 /* True when the driver knows the word as an address that is none of ours. */
 bool spw_leads_outside(CUdeviceptr word);
 
+/* True when kernels of the current device reach what the host allocates in the usual way (HMM, ATS), and the word is an
+ * address of something that is there. So is many a word that is left of an old call: this is for parameters that are nothing
+ * but an address. */
+bool spw_leads_to_pageable_memory(CUdeviceptr word);
+
 /* [destination, destination + bytes) of the arena gets what host memory at `source` holds now. */
 void spw_outside_learn(CUdeviceptr destination, const void *source, size_t bytes);
 
