@@ -287,12 +287,12 @@ static CUdeviceptr address_of(const struct spw_object *o)
                                      : ((const struct spw_slab *)o)->backing->address;
 }
 
-/* Lists what the operation touches, with the slow locks of `devices` held. Pointer tables may lead to others, which
- * set->devices has as well then. */
+/* Lists what the operation touches, with the slow locks of `devices` held. Pointer tables may lead to others, or to more
+ * than can be listed: set->devices has these as well then. */
 static int gather(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
     const int r = spw_working_set_gather_locked(op, set);
-    set->devices = devices;
+    set->devices = devices | devices_of(op);
     for (unsigned i = 0; i < set->count; i++)
         set->devices |= (uint64_t)1 << set->list[i].object->device;
     return r == 0 && set->devices != devices ? MORE_DEVICES : r;
