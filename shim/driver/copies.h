@@ -4,7 +4,7 @@
  * has defined COPY(symbol, parameters, arguments, stream, description) and COPY_MANY, the same where the description may
  * fail; LEGACY and OWN, the streams of calls that name none; spw_per_thread(); and the functions that descriptions call:
  * linear, linear_with, host_to_device, device_to_host, plane, volume, volume_peer, batch, batch_3d, decompress, from_array,
- * set, set_rows. */
+ * to_array, set, set_rows. */
 /* clang-format off */
 COPY(cuMemcpy, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), LEGACY, linear(&c, d, s, n))
 COPY(cuMemcpy_ptds, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), OWN, linear(&c, d, s, n))
@@ -18,18 +18,18 @@ COPY(cuMemcpyHtoD_v2, (CUdeviceptr d, const void *s, size_t n), (d, s, n), LEGAC
 COPY(cuMemcpyHtoD_v2_ptds, (CUdeviceptr d, const void *s, size_t n), (d, s, n), OWN, host_to_device(&c, d, s, n))
 COPY(cuMemcpyHtoDAsync_v2, (CUdeviceptr d, const void *s, size_t n, CUstream t), (d, s, n, t), t, host_to_device(&c, d, s, n))
 COPY(cuMemcpyHtoDAsync_v2_ptsz, (CUdeviceptr d, const void *s, size_t n, CUstream t), (d, s, n, t), spw_per_thread(t), host_to_device(&c, d, s, n))
-COPY(cuMemcpyDtoH_v2, (void *d, CUdeviceptr s, size_t n), (d, s, n), LEGACY, device_to_host(&c, s, n))
-COPY(cuMemcpyDtoH_v2_ptds, (void *d, CUdeviceptr s, size_t n), (d, s, n), OWN, device_to_host(&c, s, n))
-COPY(cuMemcpyDtoHAsync_v2, (void *d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), t, device_to_host(&c, s, n))
-COPY(cuMemcpyDtoHAsync_v2_ptsz, (void *d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), spw_per_thread(t), device_to_host(&c, s, n))
+COPY(cuMemcpyDtoH_v2, (void *d, CUdeviceptr s, size_t n), (d, s, n), LEGACY, device_to_host(&c, d, s, n))
+COPY(cuMemcpyDtoH_v2_ptds, (void *d, CUdeviceptr s, size_t n), (d, s, n), OWN, device_to_host(&c, d, s, n))
+COPY(cuMemcpyDtoHAsync_v2, (void *d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), t, device_to_host(&c, d, s, n))
+COPY(cuMemcpyDtoHAsync_v2_ptsz, (void *d, CUdeviceptr s, size_t n, CUstream t), (d, s, n, t), spw_per_thread(t), device_to_host(&c, d, s, n))
 COPY(cuMemcpyPeer, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n), (d, dc, s, sc, n), LEGACY, linear(&c, d, s, n))
 COPY(cuMemcpyPeer_ptds, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n), (d, dc, s, sc, n), OWN, linear(&c, d, s, n))
 COPY(cuMemcpyPeerAsync, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream t), (d, dc, s, sc, n, t), t, linear(&c, d, s, n))
 COPY(cuMemcpyPeerAsync_ptsz, (CUdeviceptr d, CUcontext dc, CUdeviceptr s, CUcontext sc, size_t n, CUstream t), (d, dc, s, sc, n, t), spw_per_thread(t), linear(&c, d, s, n))
 COPY(cuMemcpyAtoD_v2, (CUdeviceptr d, CUarray a, size_t o, size_t n), (d, a, o, n), LEGACY, from_array(&c, d, n))
 COPY(cuMemcpyAtoD_v2_ptds, (CUdeviceptr d, CUarray a, size_t o, size_t n), (d, a, o, n), OWN, from_array(&c, d, n))
-COPY(cuMemcpyDtoA_v2, (CUarray a, size_t o, CUdeviceptr s, size_t n), (a, o, s, n), LEGACY, device_to_host(&c, s, n))
-COPY(cuMemcpyDtoA_v2_ptds, (CUarray a, size_t o, CUdeviceptr s, size_t n), (a, o, s, n), OWN, device_to_host(&c, s, n))
+COPY(cuMemcpyDtoA_v2, (CUarray a, size_t o, CUdeviceptr s, size_t n), (a, o, s, n), LEGACY, to_array(&c, s, n))
+COPY(cuMemcpyDtoA_v2_ptds, (CUarray a, size_t o, CUdeviceptr s, size_t n), (a, o, s, n), OWN, to_array(&c, s, n))
 
 COPY(cuMemcpy2D_v2, (const CUDA_MEMCPY2D *p), (p), LEGACY, plane(&c, p))
 COPY(cuMemcpy2D_v2_ptds, (const CUDA_MEMCPY2D *p), (p), OWN, plane(&c, p))

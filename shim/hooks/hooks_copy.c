@@ -276,7 +276,7 @@ static void linear_with(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t
 
 static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, size_t bytes)
 {
-    if (spw_in_arena((CUdeviceptr)(uintptr_t)src)) { /* a wrong kind; the driver sees by the address what it is */
+    if (src && !is_host((CUdeviceptr)(uintptr_t)src)) { /* a wrong kind; the driver sees by the address what it is */
         linear(c, dst, (CUdeviceptr)(uintptr_t)src, bytes);
         return;
     }
@@ -286,10 +286,18 @@ static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, siz
         learn_upload(dst, src, bytes, spw_seek_reads(dst));
 }
 
-static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)
+static void to_array(struct copy *c, CUdeviceptr src, size_t bytes)
 {
     copy_init(c);
     read_from(c, src, bytes);
+}
+
+static void device_to_host(struct copy *c, const void *dst, CUdeviceptr src, size_t bytes)
+{
+    if (is_host((CUdeviceptr)(uintptr_t)dst))
+        to_array(c, src, bytes);
+    else
+        linear(c, (CUdeviceptr)(uintptr_t)dst, src, bytes);
 }
 
 /* Row by row, so that addresses in the rows are seen and gaps between them are left out. Long copies from the host are data;

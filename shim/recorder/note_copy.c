@@ -77,7 +77,12 @@ static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, siz
     linear(c, dst, (CUdeviceptr)(uintptr_t)src, bytes);
 }
 
-static void device_to_host(struct copy *c, CUdeviceptr src, size_t bytes)
+static void device_to_host(struct copy *c, const void *dst, CUdeviceptr src, size_t bytes)
+{
+    linear(c, (CUdeviceptr)(uintptr_t)dst, src, bytes);
+}
+
+static void to_array(struct copy *c, CUdeviceptr src, size_t bytes)
 {
     copy_init(c);
     c->record.op.kind = SPW_OP_COPY_D2H;

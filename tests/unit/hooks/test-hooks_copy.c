@@ -79,6 +79,24 @@ static CUresult CUDAAPI copy_with(CUdeviceptr dst, CUdeviceptr src, size_t bytes
     return CUDA_SUCCESS;
 }
 
+static CUresult CUDAAPI copy_to_host(void *dst, CUdeviceptr src, size_t bytes, CUstream stream)
+{
+    check();
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_from_host(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream)
+{
+    check();
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI a_device_knows(void *value, CUpointer_attribute attribute, CUdeviceptr a)
+{
+    *(CUmemorytype *)value = CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
+}
+
 static CUresult CUDAAPI nobody_knows(void *value, CUpointer_attribute attribute, CUdeviceptr a)
 {
     return CUDA_ERROR_INVALID_VALUE;
@@ -100,6 +118,8 @@ static int begin(void **state)
     spw_driver.cuMemcpy3DBatchAsync_v2 = copy_batch;
     spw_driver.cuMemcpyBatchAsync_v2 = copy_list;
     spw_driver.cuMemcpyWithAttributesAsync = copy_with;
+    spw_driver.cuMemcpyDtoHAsync_v2_ptsz = copy_to_host;
+    spw_driver.cuMemcpyHtoDAsync_v2_ptsz = copy_from_host;
     spw_driver.cuPointerGetAttribute = nobody_knows;
     device = spw_device_current(&context);
     assert_non_null(device);
@@ -267,6 +287,34 @@ static void what_is_not_described_reaches_the_driver(void **state)
     assert_int_equal(calls, 3);
 }
 
+/* The driver goes by the address, and not by the name of the call. */
+static void a_copy_to_the_host_whose_target_is_a_tensor_is_one_to_the_device(void **state)
+{
+    CUdeviceptr a = allocate(), b = allocate(), c = allocate();
+    use(a);
+    use(b);
+    use(c);
+    expected = a;
+    assert_true(is_evicted(a));
+    assert_int_equal(spw_on_cuMemcpyDtoHAsync_v2_ptsz((void *)(uintptr_t)a, c, ROW, s), CUDA_SUCCESS);
+    assert_int_equal(calls, 1);
+    assert_false(was_missing);
+    spw_lock();
+    const bool is_dirty = spw_object_dirty(spw_object_at_locked(a));
+    spw_unlock();
+    assert_true(is_dirty);
+}
+
+/* Memory that the program maps itself is none that could be read here. */
+static void what_a_copy_from_the_host_names_is_read_where_it_is_the_hosts(void **state)
+{
+    CUdeviceptr a = allocate();
+    const void *mapped = (const void *)(uintptr_t)4096;
+    spw_driver.cuPointerGetAttribute = a_device_knows;
+    assert_int_equal(spw_on_cuMemcpyHtoDAsync_v2_ptsz(a, mapped, ROW, s), CUDA_SUCCESS);
+    assert_int_equal(calls, 1);
+}
+
 /* The first of three, of which two have room. */
 static CUdeviceptr evicted(CUdeviceptr *ret_other)
 {
@@ -375,6 +423,8 @@ int main(void)
         cmocka_unit_test_setup(addresses_in_all_rows_of_a_batch_are_remembered, begin),
         cmocka_unit_test_setup(what_offsets_lead_to_is_brought_in, begin),
         cmocka_unit_test_setup(what_is_not_described_reaches_the_driver, begin),
+        cmocka_unit_test_setup(a_copy_to_the_host_whose_target_is_a_tensor_is_one_to_the_device, begin),
+        cmocka_unit_test_setup(what_a_copy_from_the_host_names_is_read_where_it_is_the_hosts, begin),
         cmocka_unit_test_setup(what_is_read_in_the_order_of_the_stream_is_not_waited_for, begin),
         cmocka_unit_test_setup(what_may_be_read_before_the_stream_gets_there_is_there_at_once, begin),
         cmocka_unit_test_setup(so_it_is_where_a_launch_is_repeated_to_make_it, begin),
