@@ -244,7 +244,7 @@ struct spw_device {
     } primary;         /* a primary context lives from its first retain to its last release */
     CUmemoryPool pool; /* that stream-ordered allocations are booked on (devices.h); NULL: not asked for */
     bool pool_is_foreign;
-    uint64_t peers;    /* bit per device that may use its memory */
+    uint64_t peers; /* bit per device that may use its memory */
     struct spw_reserve graphs;
     uint64_t graph_launches;
     struct spw_stash *stash;

@@ -32,10 +32,10 @@ static void plain_types(void **state)
         {"_Z1fPfPKffm", "MCuu"},
         {"_Z1fPKfS0_Pf", "CCM"},
         {"_Z11adam_kernelPfPKfS_S_ffm", "MCMMuuu"},
-        {"_Z1fPKPjm", "Cu"},                 /* a pointer to const pointers */
-        {"_Z1fPPKj", "M"},                   /* a pointer to pointers to const */
-        {"_Z1fPVKf", "C"},                   /* volatile and const */
-        {"_Z1kPVKiPfS1_", "CMM"},            /* which are one type to refer to */
+        {"_Z1fPKPjm", "Cu"},      /* a pointer to const pointers */
+        {"_Z1fPPKj", "M"},        /* a pointer to pointers to const */
+        {"_Z1fPVKf", "C"},        /* volatile and const */
+        {"_Z1kPVKiPfS1_", "CMM"}, /* which are one type to refer to */
         {"_Z1kPVKiS0_PfS1_", "CCMM"},
         {"_Z1kPViS0_PVKiS2_", "MMCC"},
         {"_Z1fPK6__halfPS_", "CM"},          /* __half const *, __half * */
