@@ -397,7 +397,6 @@ static CUresult decompress(struct copy *c, const CUmemDecompressParams *list, si
 static void from_array(struct copy *c, CUdeviceptr dst, size_t bytes)
 {
     copy_init(c);
-    c->sets = true;
     write_to(c, dst, bytes);
     if (spw_pointer_tables_or_outside() && spw_in_arena(dst))
         spw_pointer_tables_forget(dst, dst + bytes);

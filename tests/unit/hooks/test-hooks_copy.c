@@ -18,6 +18,7 @@
 #include "plan_follower.h"
 #include "pointer_tables.h"
 #include "reclaim.h"
+#include "seek.h"
 #include "unlocked.h"
 
 #define BYTES ((size_t)64 << 10)
@@ -86,6 +87,12 @@ static CUresult CUDAAPI copy_to_host(void *dst, CUdeviceptr src, size_t bytes, C
 }
 
 static CUresult CUDAAPI copy_from_host(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream)
+{
+    check();
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI copy_from_array(CUdeviceptr dst, CUarray array, size_t offset, size_t bytes)
 {
     check();
     return CUDA_SUCCESS;
@@ -315,6 +322,22 @@ static void what_a_copy_from_the_host_names_is_read_where_it_is_the_hosts(void *
     assert_int_equal(calls, 1);
 }
 
+/* Nobody knows what lies in an array: there may be addresses. */
+static void what_comes_from_an_array_is_looked_through(void **state)
+{
+    const CUdeviceptr a = allocate();
+    spw_driver.cuMemcpyAtoD_v2 = copy_from_array;
+    spw_seek_allowed = true;
+    spw_seeking = true;
+    const uint64_t looks = spw_sought.looks;
+    assert_int_equal(spw_on_cuMemcpyAtoD_v2(a, NULL, 0, ROW), CUDA_SUCCESS);
+    const uint64_t more = spw_sought.looks - looks;
+    spw_seek_reset();
+    spw_seek_allowed = false;
+    assert_int_equal(calls, 1);
+    assert_int_equal(more, 1);
+}
+
 /* The first of three, of which two have room. */
 static CUdeviceptr evicted(CUdeviceptr *ret_other)
 {
@@ -425,6 +448,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_not_described_reaches_the_driver, begin),
         cmocka_unit_test_setup(a_copy_to_the_host_whose_target_is_a_tensor_is_one_to_the_device, begin),
         cmocka_unit_test_setup(what_a_copy_from_the_host_names_is_read_where_it_is_the_hosts, begin),
+        cmocka_unit_test_setup(what_comes_from_an_array_is_looked_through, begin),
         cmocka_unit_test_setup(what_is_read_in_the_order_of_the_stream_is_not_waited_for, begin),
         cmocka_unit_test_setup(what_may_be_read_before_the_stream_gets_there_is_there_at_once, begin),
         cmocka_unit_test_setup(so_it_is_where_a_launch_is_repeated_to_make_it, begin),
