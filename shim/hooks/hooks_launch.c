@@ -16,6 +16,7 @@
 #include "pointer_tables.h"
 #include "probe.h"
 #include "reclaim.h"
+#include "unnamed.h"
 #include "versions.h"
 
 /* The quick room suffices for nearly every launch; a longer list of hits is found again with room for all. */
@@ -279,9 +280,21 @@ LAUNCH_UNPARSED(cuLaunchGridAsync, (CUfunction f, int width, int height, CUstrea
 CUresult spw_on_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices,
                                                      unsigned int flags)
 {
+    static const char name[] = "cuLaunchCooperativeKernelMultiDevice";
+    struct spw_op ops[SPW_MAX_DEVICES];
+    bool begun[SPW_MAX_DEVICES];
+    const unsigned count = !launchParamsList ? 0 : numDevices < SPW_MAX_DEVICES ? numDevices : SPW_MAX_DEVICES;
     spw_pin_failure = 0;
     spw_pin_everything("a kernel was launched on several devices at once");
     if (spw_pin_failure < 0)
         return spw_cuda(spw_pin_failure);
-    return spw_driver.cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags);
+    for (unsigned i = 0; i < count; i++) {
+        const struct spw_launch launch = {.function = launchParamsList[i].function};
+        begun[i] = spw_unnamed_begin(&ops[i], name, spw_launch_signature(&launch), launchParamsList[i].hStream);
+    }
+    const CUresult r = spw_driver.cuLaunchCooperativeKernelMultiDevice(launchParamsList, numDevices, flags);
+    for (unsigned i = 0; i < count; i++)
+        if (begun[i])
+            (void)spw_unnamed_end(&ops[i], r);
+    return r;
 }

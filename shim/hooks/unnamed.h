@@ -1,4 +1,5 @@
-/* unnamed.h - operations of the program that touch pinned memory and do not list it: stream memory operations.
+/* unnamed.h - operations of the program that touch pinned memory and do not list it: stream memory operations, and kernels
+ * that are launched on several devices at once.
  *
  * That they run is noted, so that memory which is freed is not used again before their end. */
 #ifndef SPILLWAY_SHIM_UNNAMED_H
