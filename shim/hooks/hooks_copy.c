@@ -224,6 +224,16 @@ static void copied_outside(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
         spw_pointer_tables_copied(dst, src, bytes, &spw_pinning);
 }
 
+/* Memory of a device which the host cannot read. */
+static bool is_of_device(CUdeviceptr a)
+{
+    unsigned is_managed = 0;
+    return !is_host(a) &&
+           (spw_in_arena(a) ||
+            spw_driver.cuPointerGetAttribute(&is_managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, a) != CUDA_SUCCESS ||
+            !is_managed);
+}
+
 static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
     if (bytes == 0)
@@ -276,7 +286,7 @@ static void linear_with(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t
 
 static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, size_t bytes)
 {
-    if (src && !is_host((CUdeviceptr)(uintptr_t)src)) { /* a wrong kind; the driver sees by the address what it is */
+    if (src && is_of_device((CUdeviceptr)(uintptr_t)src)) { /* a wrong kind; the driver sees by the address what it is */
         linear(c, dst, (CUdeviceptr)(uintptr_t)src, bytes);
         return;
     }

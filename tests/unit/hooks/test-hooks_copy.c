@@ -100,7 +100,13 @@ static CUresult CUDAAPI copy_from_array(CUdeviceptr dst, CUarray array, size_t o
 
 static CUresult CUDAAPI a_device_knows(void *value, CUpointer_attribute attribute, CUdeviceptr a)
 {
-    *(CUmemorytype *)value = CU_MEMORYTYPE_DEVICE;
+    *(unsigned *)value = attribute == CU_POINTER_ATTRIBUTE_IS_MANAGED ? 0 : CU_MEMORYTYPE_DEVICE;
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI it_is_managed(void *value, CUpointer_attribute attribute, CUdeviceptr a)
+{
+    *(unsigned *)value = attribute == CU_POINTER_ATTRIBUTE_IS_MANAGED ? 1 : CU_MEMORYTYPE_DEVICE;
     return CUDA_SUCCESS;
 }
 
@@ -322,6 +328,17 @@ static void what_a_copy_from_the_host_names_is_read_where_it_is_the_hosts(void *
     assert_int_equal(calls, 1);
 }
 
+/* Managed memory the host reads, wherever it lies. */
+static void addresses_in_managed_memory_are_learned(void **state)
+{
+    static CUdeviceptr words[ROW / sizeof(CUdeviceptr)];
+    const CUdeviceptr a = allocate();
+    words[0] = allocate();
+    spw_driver.cuPointerGetAttribute = it_is_managed;
+    assert_int_equal(spw_on_cuMemcpyHtoDAsync_v2_ptsz(a, words, sizeof(words), s), CUDA_SUCCESS);
+    assert_true(spw_pointer_tables_has(a, a + sizeof(words)));
+}
+
 /* Nobody knows what lies in an array: there may be addresses. */
 static void what_comes_from_an_array_is_looked_through(void **state)
 {
@@ -448,6 +465,7 @@ int main(void)
         cmocka_unit_test_setup(what_is_not_described_reaches_the_driver, begin),
         cmocka_unit_test_setup(a_copy_to_the_host_whose_target_is_a_tensor_is_one_to_the_device, begin),
         cmocka_unit_test_setup(what_a_copy_from_the_host_names_is_read_where_it_is_the_hosts, begin),
+        cmocka_unit_test_setup(addresses_in_managed_memory_are_learned, begin),
         cmocka_unit_test_setup(what_comes_from_an_array_is_looked_through, begin),
         cmocka_unit_test_setup(what_is_read_in_the_order_of_the_stream_is_not_waited_for, begin),
         cmocka_unit_test_setup(what_may_be_read_before_the_stream_gets_there_is_there_at_once, begin),
