@@ -192,6 +192,7 @@ struct spw_queue {
 struct spw_mover { /* one per device, for the context whose blocks it moves */
     CUcontext context;
     struct spw_stream *out, *in; /* copy streams of our own: to the host, from the host */
+    struct spw_stream *beside;   /* where operations run again beside several streams of the program; NULL: none did */
 };
 
 /* The bill for memory that the driver reserves for graphs (graph_memory.h), or for a pool (pool_reserves.h). */

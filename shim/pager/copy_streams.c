@@ -44,6 +44,18 @@ int spw_copy_streams_ready_locked(struct spw_device *d, CUcontext context)
     return m->out && m->in ? 0 : -ENOMEM;
 }
 
+struct spw_stream *spw_stream_beside_locked(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_mover *m = d->mover;
+    struct spw_context_guard guard;
+    if (m && !m->beside && m->context && spw_context_enter(&guard, m->context) == 0) {
+        m->beside = make_stream(m->context);
+        spw_context_leave(&guard);
+    }
+    return m ? m->beside : NULL;
+}
+
 int spw_copy_streams_out_locked(struct spw_device *d, CUcontext context, struct spw_stream **ret_stream)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -1,4 +1,5 @@
-/* copy_streams.h - the two streams of a device on which tensors are copied out and in, and which copies are in flight there.
+/* copy_streams.h - the two streams of a device on which tensors are copied out and in, and which copies are in flight there;
+ * and a third one for what runs beside the program's streams.
  *
  * Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_COPY_STREAMS_H
@@ -13,6 +14,10 @@ int spw_copy_streams_ready_locked(struct spw_device *d, CUcontext context);
  * is looked through, which is its context then. Whoever submits to it numbers that. 0, -ENOMEM or a failure of the driver.
  */
 int spw_copy_streams_out_locked(struct spw_device *d, CUcontext context, struct spw_stream **ret_stream);
+
+/* The stream for what runs beside the program's, and waits for nothing but who uses the same memory; of the copy streams'
+ * context. NULL: there is none, and none could be made. */
+struct spw_stream *spw_stream_beside_locked(struct spw_device *d);
 
 /* From here on an operation of the copy-out stream that copies nothing stands for all uses of the block so far. Fails as
  * above. */

@@ -167,8 +167,9 @@ void spw_mover_context_gone_locked(CUcontext context)
             continue;
         end_stream(m->out);
         end_stream(m->in);
+        end_stream(m->beside);
         spw_unmap_sweep_locked(&spw_devices[i], 0);
-        m->out = m->in = NULL; /* their records go with the context's streams */
+        m->out = m->in = m->beside = NULL; /* their records go with the context's streams */
         m->context = NULL;
         forget_copies(&spw_devices[i]);
     }

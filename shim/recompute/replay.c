@@ -270,6 +270,7 @@ int spw_replay_operation_unlocking(struct spw_device *d, struct spw_recorded_op 
     if (!b || !spw_rebuild_find(recorded_op, &rebuild))
         return r;
     const uint64_t bytes = lacking_bytes(d, &rebuild);
+    s = spw_replay_op_beside_locked(d, recorded_op, s);
     if (!may_wait && !has_room(d, bytes))
         return -EAGAIN;
     b->holds++;

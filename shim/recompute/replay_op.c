@@ -235,6 +235,14 @@ static bool is_usable(const struct spw_stream *s, CUcontext context)
     return s && s->context == context && spw_stream_is_reachable_locked(s) && !spw_is_capturing(s->handle);
 }
 
+struct spw_stream *spw_replay_op_beside_locked(struct spw_device *d, const struct spw_recorded_op *recorded_op,
+                                               struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_stream *beside = spw_streams_others_locked(s) ? spw_stream_beside_locked(d) : NULL;
+    return is_usable(beside, recorded_op->context) ? beside : s;
+}
+
 /* The one that is asked for, else the one where it ran, else our own for copies in. */
 static struct spw_stream *choose_stream(const struct spw_device *d, const struct spw_recorded_op *recorded_op,
                                         struct spw_stream *s)

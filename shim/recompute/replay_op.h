@@ -27,5 +27,11 @@ int spw_replay_op_begin(struct spw_replay_op *run, struct spw_recorded_op *recor
  * the engine lock, which it lets go of while it waits. */
 int spw_replay_op_run_unlocking(struct spw_replay_op *run, struct spw_device *d, struct spw_stream *s);
 
+/* Where the operation runs again for nobody in particular. That is `s`, the program's, where it has no other. What one of
+ * several was given may not end before the program goes on, and all of them come behind the operation: so that runs on one
+ * of ours then, where it waits for nothing but who uses what it touches. */
+struct spw_stream *spw_replay_op_beside_locked(struct spw_device *d, const struct spw_recorded_op *recorded_op,
+                                               struct spw_stream *s);
+
 void spw_replay_op_end_locked(struct spw_replay_op *run);
 #endif

@@ -11,6 +11,7 @@ static struct {
     uint64_t again_before; /* the function of the operation before which the plan has it made again */
     bool drops_batch;      /* the plan, there */
     bool holds_large;      /* the program, until the batch is freed as well */
+    bool judges_beside;    /* on another stream, and not the batch */
 } how;
 
 static struct {
@@ -49,6 +50,8 @@ static struct {
     unsigned left[USE + 1];   /* times, by function of the operation that comes next */
     uint32_t batch_attention; /* when it is freed; of all steps, or-ed */
     unsigned ghosts;          /* times that the batch became one */
+    unsigned again;           /* times that something ran again behind JUDGE on the other stream; */
+    unsigned waited;          /* of these, in which the first stream's next operation waits for that */
 } seen;
 
 static void note_what_is_left(uint64_t next)
@@ -77,6 +80,34 @@ static void free_batch(void)
     seen.ghosts += (b->object.attention & SPW_RETAINED) != 0;
 }
 
+static uint64_t replays_before;
+static CUstream first; /* while the program is on the other one */
+
+/* Nothing on the other stream has run. */
+static void look_who_waits(void)
+{
+    if (spw_replayed.submitted_count == replays_before)
+        return;
+    assert_int_equal(spw_driver.cuStreamSynchronize(first), CUDA_SUCCESS);
+    seen.again++;
+    seen.waited += fake_left(t) == 0;
+}
+
+static void judge(void)
+{
+    if (!how.judges_beside) {
+        launch(JUDGE, &program.batch, 1, 0, 0);
+        return;
+    }
+    first = s;
+    s = t;
+    launched = look_who_waits;
+    replays_before = spw_replayed.submitted_count;
+    launch(JUDGE, &program.sum, 1, 0, 0);
+    launched = NULL;
+    s = first;
+}
+
 static void step(void)
 {
     const unsigned char salt = (unsigned char)program.step++, loaded = fake_mixed(NULL, 0, salt);
@@ -91,7 +122,7 @@ static void step(void)
     note_what_is_left(LOOK);
     launch(LOOK, &program.sum, 1, 0, 0);
     synchronize();
-    launch(JUDGE, &program.batch, 1, 0, 0);
+    judge();
     free_batch();
     if (how.holds_large)
         release(program.large);
@@ -151,11 +182,22 @@ static void what_is_freed_and_still_wanted_is_a_ghost(void **state)
     assert_int_equal(seen.ghosts, STEPS);
 }
 
+/* What that was given may not end before the program goes on. */
+static void what_runs_again_does_not_wait_for_the_stream_of_the_operation_before(void **state)
+{
+    how.judges_beside = true;
+    go_by_plan(USE, true, false);
+    how.judges_beside = false;
+    assert_int_equal(seen.again, STEPS);
+    assert_int_equal(seen.waited, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_was_left_is_done_before_the_next_operation),
         cmocka_unit_test(what_the_plan_is_done_with_is_the_programs_to_free),
+        cmocka_unit_test(what_runs_again_does_not_wait_for_the_stream_of_the_operation_before),
         cmocka_unit_test(what_is_freed_and_still_wanted_is_a_ghost),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
