@@ -40,9 +40,9 @@ static bool stay(const void *from, const void *to)
 {
     spw_pin_failure = 0;
     if (spw_in_arena((CUdeviceptr)from))
-        spw_pin_address((CUdeviceptr)from, why);
+        spw_pin_lasting((CUdeviceptr)from, why);
     if (to != from && spw_in_arena((CUdeviceptr)to))
-        spw_pin_address((CUdeviceptr)to, why);
+        spw_pin_lasting((CUdeviceptr)to, why);
     return spw_pin_failure >= 0;
 }
 

@@ -1,8 +1,8 @@
 /* hooks_graph.c - captures are counted, and what a node of a graph may touch is pinned when it gets its parameters.
  *
  * Nodes are looked at before the driver is asked, so that nothing is unpinned between its answer and ours; a refused
- * node pins for nothing, which costs memory only. Cloning, child graphs, instantiating and updating bring no addresses
- * that some node did not have before. */
+ * node pins for nothing, which costs memory only. Cloning and child graphs bring no addresses that some node did not have
+ * before. What an executable graph has is read when it is made, and updated (graph_pins.h). */
 #include "hooks_graph.h"
 #include "hooks_pin.h"
 
@@ -10,6 +10,7 @@
 #include "pin.h"
 #include "capture.h"
 #include "graph_memory.h"
+#include "graph_pins.h"
 #include "graph_writes.h"
 #include "hooks.h"
 #include "layout.h"
@@ -27,10 +28,15 @@ static const char why_unknown[] = "a graph has a node of a kind that is not know
 
 /* ---- what is pinned ---- */
 
+/* The nodes of an executable graph are told it, which nobody reads again. */
+static _Thread_local bool is_of_exec;
+
+#define OF_EXEC(look) (is_of_exec = true, (look), is_of_exec = false)
+
 static void pin(CUdeviceptr address)
 {
     if (spw_in_arena(address))
-        spw_pin_address(address, why_graph);
+        (is_of_exec ? spw_pin_lasting : spw_pin_of_node)(address, why_graph);
 }
 
 void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
@@ -42,7 +48,7 @@ void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
         spw_pin_everything(why_unparsed);
     for (int i = 0; i < n; i++)
         if (i == 0 || hits[i] != hits[i - 1])
-            spw_pin_address(hits[i], why_graph);
+            pin(hits[i]);
 }
 
 void spw_pin_launch_attribute(CUlaunchAttributeID attribute, const CUlaunchAttributeValue *value)
@@ -401,7 +407,13 @@ static CUresult exchanged(CUgraphExec exec, CUgraph child, CUresult result)
 
 CUresult spw_on_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraphNodeParams *nodeParams)
 {
-    const CUresult r = SPW_PIN_THEN(pin_node(nodeParams), cuGraphExecNodeSetParams, (hGraphExec, hNode, nodeParams));
+    const CUgraph child = nodeParams && nodeParams->type == CU_GRAPH_NODE_TYPE_GRAPH ? nodeParams->graph.graph : NULL;
+    struct spw_lasting held;
+    if (spw_graph_pins_begin(&held, child) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    const CUresult r =
+        SPW_PIN_THEN(OF_EXEC(pin_node(nodeParams)), cuGraphExecNodeSetParams, (hGraphExec, hNode, nodeParams));
+    spw_graph_pins_end(&held, hGraphExec, false);
     CUDA_MEMSET_NODE_PARAMS set;
     switch (nodeParams ? nodeParams->type : CU_GRAPH_NODE_TYPE_EMPTY) {
     case CU_GRAPH_NODE_TYPE_MEMCPY:
@@ -418,8 +430,12 @@ CUresult spw_on_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNo
 
 CUresult spw_on_cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNode, CUgraph childGraph)
 {
-    return exchanged(hGraphExec, childGraph,
-                     SPW_DRIVER(cuGraphExecChildGraphNodeSetParams, (hGraphExec, hNode, childGraph)));
+    struct spw_lasting held;
+    if (spw_graph_pins_begin(&held, childGraph) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    const CUresult r = SPW_DRIVER(cuGraphExecChildGraphNodeSetParams, (hGraphExec, hNode, childGraph));
+    spw_graph_pins_end(&held, hGraphExec, false);
+    return exchanged(hGraphExec, childGraph, r);
 }
 
 CUresult spw_on_cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode, unsigned int isEnabled)
@@ -430,8 +446,10 @@ CUresult spw_on_cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode,
     return r;
 }
 
-static CUresult updated(CUgraphExec exec, CUgraph graph, CUresult result)
+/* The executable graph has the addresses of this one now; where the update was refused, perhaps some of them. */
+static CUresult updated(CUgraphExec exec, CUgraph graph, struct spw_lasting *held, CUresult result)
 {
+    spw_graph_pins_end(held, exec, result == CUDA_SUCCESS);
     if (result == CUDA_SUCCESS)
         spw_graph_writes_updated(exec, graph);
     return result;
@@ -440,13 +458,19 @@ static CUresult updated(CUgraphExec exec, CUgraph graph, CUresult result)
 CUresult spw_on_cuGraphExecUpdate(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphNode *hErrorNode_out,
                                   CUgraphExecUpdateResult *updateResult_out)
 {
-    return updated(hGraphExec, hGraph,
+    struct spw_lasting held;
+    if (spw_graph_pins_begin(&held, hGraph) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return updated(hGraphExec, hGraph, &held,
                    SPW_DRIVER(cuGraphExecUpdate, (hGraphExec, hGraph, hErrorNode_out, updateResult_out)));
 }
 
 CUresult spw_on_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUgraphExecUpdateResultInfo *resultInfo)
 {
-    return updated(hGraphExec, hGraph, SPW_DRIVER(cuGraphExecUpdate_v2, (hGraphExec, hGraph, resultInfo)));
+    struct spw_lasting held;
+    if (spw_graph_pins_begin(&held, hGraph) < 0)
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return updated(hGraphExec, hGraph, &held, SPW_DRIVER(cuGraphExecUpdate_v2, (hGraphExec, hGraph, resultInfo)));
 }
 
 /* ---- nodes of one kind: adding, changing in the graph, changing in the instantiated graph ---- */
@@ -475,14 +499,14 @@ CUresult spw_on_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUg
 #define SET_EXEC_NODE(symbol, type, look) \
     CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUgraphNode hNode, const type *nodeParams) \
     { \
-        return SPW_PIN_THEN(look(nodeParams), symbol, (hGraphExec, hNode, nodeParams)); \
+        return SPW_PIN_THEN(OF_EXEC(look(nodeParams)), symbol, (hGraphExec, hNode, nodeParams)); \
     }
 
 #define SET_EXEC_WRITE(symbol, type, look, box_of) \
     CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUgraphNode hNode, const type *nodeParams, CUcontext ctx) \
     { \
         return changed(hGraphExec, hNode, nodeParams ? box_of(nodeParams) : (struct spw_box){0}, \
-                       SPW_PIN_THEN(look(nodeParams), symbol, (hGraphExec, hNode, nodeParams, ctx))); \
+                       SPW_PIN_THEN(OF_EXEC(look(nodeParams)), symbol, (hGraphExec, hNode, nodeParams, ctx))); \
     }
 
 ADD_NODE(cuGraphAddKernelNode, CUDA_KERNEL_NODE_PARAMS_v1, pin_kernel_v1)

@@ -2,6 +2,7 @@
  */
 #include "devices.h"
 #include "graph_memory.h"
+#include "graph_pins.h"
 #include "graph_writes.h"
 #include "hooks.h"
 #include "outside.h"
@@ -19,8 +20,9 @@ CUresult spw_on_cuGraphAddMemAllocNode(CUgraphNode *phGraphNode, CUgraph hGraph,
     return result;
 }
 
-static CUresult instantiated(CUgraph graph, const CUgraphExec *exec, CUresult result)
+static CUresult instantiated(CUgraph graph, struct spw_lasting *held, const CUgraphExec *exec, CUresult result)
 {
+    spw_graph_pins_end(held, result == CUDA_SUCCESS ? *exec : NULL, true);
     spw_graph_memory_instance(graph, result == CUDA_SUCCESS ? *exec : NULL);
     if (result == CUDA_SUCCESS)
         spw_graph_writes_made(*exec, graph);
@@ -30,9 +32,12 @@ static CUresult instantiated(CUgraph graph, const CUgraphExec *exec, CUresult re
 #define INSTANTIATE(symbol, params, args) \
     CUresult spw_on_##symbol params \
     { \
-        if (spw_graph_memory_before_instance(hGraph) < 0) \
+        struct spw_lasting held; \
+        if (spw_graph_pins_begin(&held, hGraph) < 0) \
             return CUDA_ERROR_OUT_OF_MEMORY; \
-        return instantiated(hGraph, phGraphExec, SPW_DRIVER(symbol, args)); \
+        if (spw_graph_memory_before_instance(hGraph) < 0) \
+            return spw_graph_pins_end(&held, NULL, false), CUDA_ERROR_OUT_OF_MEMORY; \
+        return instantiated(hGraph, &held, phGraphExec, SPW_DRIVER(symbol, args)); \
     }
 
 INSTANTIATE(cuGraphInstantiate,
@@ -83,6 +88,7 @@ CUresult spw_on_cuGraphExecDestroy(CUgraphExec hGraphExec)
 {
     spw_graph_memory_forget(hGraphExec);
     spw_graph_writes_forget(hGraphExec);
+    spw_graph_pins_forget(hGraphExec);
     return settled(SPW_DRIVER(cuGraphExecDestroy, (hGraphExec)));
 }
 

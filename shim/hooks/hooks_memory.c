@@ -46,15 +46,14 @@ static CUresult pass_end(const struct passed *p, CUresult result, const CUdevice
     return result;
 }
 
-/* An allocation is made; where everything has to stay resident, it has to as well. */
+/* An allocation is made. */
 static inline CUresult give_out(int r, CUdeviceptr address, CUdeviceptr *dptr)
 {
-    if (r < 0)
-        return spw_cuda(r);
-    if (spw_pinning_everything)
-        spw_pin_address(address, "everything is");
-    *dptr = address;
-    return CUDA_SUCCESS;
+    if (r == 0)
+        r = spw_allocated(address);
+    if (r == 0)
+        *dptr = address;
+    return spw_cuda(r);
 }
 
 /* ---- plain ---- */

@@ -226,7 +226,7 @@ static CUresult encoded(CUresult result, const CUtensorMap *map, const void *add
 {
     CUdeviceptr base = (CUdeviceptr)(uintptr_t)address;
     if (result == CUDA_SUCCESS && spw_in_arena(base) && spw_tensormap_made(map, base) < 0)
-        spw_pin_address(base, why_tensormap);
+        spw_pin_lasting(base, why_tensormap);
     return result;
 }
 

@@ -21,7 +21,14 @@ static const char why_shared[] = "it is shared with another process or device";
 static void pin(CUdeviceptr address, const char *why)
 {
     if (spw_in_arena(address))
-        spw_pin_address(address, why);
+        spw_pin_lasting(address, why);
+}
+
+/* They have the memory, and not the address: it is theirs no more once it is freed. */
+static void pin_shared(CUdeviceptr address)
+{
+    if (spw_in_arena(address))
+        spw_pin_address(address, why_shared);
 }
 
 /* ---- stream memory operations, and semaphores ---- */
@@ -182,21 +189,20 @@ static CUresult shared(CUresult result, CUdeviceptr address, const char *call)
 
 CUresult spw_on_cuIpcGetMemHandle(CUipcMemHandle *pHandle, CUdeviceptr dptr)
 {
-    return shared(SPW_PIN_THEN(pin(dptr, why_shared), cuIpcGetMemHandle, (pHandle, dptr)), dptr, "cuIpcGetMemHandle");
+    return shared(SPW_PIN_THEN(pin_shared(dptr), cuIpcGetMemHandle, (pHandle, dptr)), dptr, "cuIpcGetMemHandle");
 }
 
 CUresult spw_on_cuMemPoolExportPointer(CUmemPoolPtrExportData *shareData_out, CUdeviceptr ptr)
 {
-    return shared(SPW_PIN_THEN(pin(ptr, why_shared), cuMemPoolExportPointer, (shareData_out, ptr)), ptr,
+    return shared(SPW_PIN_THEN(pin_shared(ptr), cuMemPoolExportPointer, (shareData_out, ptr)), ptr,
                   "cuMemPoolExportPointer");
 }
 
 CUresult spw_on_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, size_t size, CUmemRangeHandleType handleType,
                                               unsigned long long flags)
 {
-    return shared(
-        SPW_PIN_THEN(pin(dptr, why_shared), cuMemGetHandleForAddressRange, (handle, dptr, size, handleType, flags)), dptr,
-        "cuMemGetHandleForAddressRange");
+    return shared(SPW_PIN_THEN(pin_shared(dptr), cuMemGetHandleForAddressRange, (handle, dptr, size, handleType, flags)),
+                  dptr, "cuMemGetHandleForAddressRange");
 }
 
 /* The program has not mapped what lies at our addresses: it is told what the driver says of memory that nobody mapped. The
@@ -215,22 +221,21 @@ CUresult spw_on_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle
 CUresult spw_on_cuMulticastBindAddr(CUmemGenericAllocationHandle mcHandle, size_t mcOffset, CUdeviceptr memptr, size_t size,
                                     unsigned long long flags)
 {
-    return shared(SPW_PIN_THEN(pin(memptr, why_shared), cuMulticastBindAddr, (mcHandle, mcOffset, memptr, size, flags)),
-                  memptr, "cuMulticastBindAddr");
+    return shared(SPW_PIN_THEN(pin_shared(memptr), cuMulticastBindAddr, (mcHandle, mcOffset, memptr, size, flags)), memptr,
+                  "cuMulticastBindAddr");
 }
 
 CUresult spw_on_cuMulticastBindAddr_v2(CUmemGenericAllocationHandle mcHandle, CUdevice dev, size_t mcOffset,
                                        CUdeviceptr memptr, size_t size, unsigned long long flags)
 {
-    return shared(
-        SPW_PIN_THEN(pin(memptr, why_shared), cuMulticastBindAddr_v2, (mcHandle, dev, mcOffset, memptr, size, flags)),
-        memptr, "cuMulticastBindAddr");
+    return shared(SPW_PIN_THEN(pin_shared(memptr), cuMulticastBindAddr_v2, (mcHandle, dev, mcOffset, memptr, size, flags)),
+                  memptr, "cuMulticastBindAddr");
 }
 
 CUresult spw_on_cuLogicalEndpointBindAddr(CUlogicalEndpointId leId, CUdevice dev, cuuint64_t offset, void *ptr,
                                           cuuint64_t size, unsigned long long flags)
 {
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)ptr;
-    return shared(SPW_PIN_THEN(pin(address, why_shared), cuLogicalEndpointBindAddr, (leId, dev, offset, ptr, size, flags)),
+    return shared(SPW_PIN_THEN(pin_shared(address), cuLogicalEndpointBindAddr, (leId, dev, offset, ptr, size, flags)),
                   address, "cuLogicalEndpointBindAddr");
 }

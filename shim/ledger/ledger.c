@@ -423,6 +423,7 @@ void spw_ledger_reset(void)
         struct spw_device *d = &spw_devices[i];
         if (d->ready)
             forget_memory(d);
+        free(d->lasting);
         free(d->stash);
         free(d->digests);
         free(d->refusals);

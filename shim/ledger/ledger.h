@@ -260,6 +260,9 @@ struct spw_device {
     bool is_blind; /* nothing that is made again can be compared */
     struct spw_refusals *refusals;
     struct spw_device_loop *loop;
+    struct spw_lasting_granule *lasting; /* one per granule (lasting.h); NULL: nothing lasts there */
+    bool lasting_lost;                   /* there was no memory for it: anything may */
+    bool nodes_last;                     /* what nodes of graphs were told counts, too */
 };
 
 enum { SPW_FREE_BINS = 1024 };

@@ -171,15 +171,21 @@ int spw_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream
     return 0;
 }
 
+int spw_allocated_where_pinned(CUdeviceptr address)
+{
+    const int r = spw_pin_allocated(address);
+    if (r < 0)
+        (void)spw_free(address, NULL);
+    return r;
+}
+
 int spw_allocate(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context, struct spw_mempool_stats *pool,
                  CUdeviceptr *ret_address)
 {
     spw_lock();
     int r = spw_allocate_unlocking(d, bytes, s, context, pool, ret_address);
     spw_unlock();
-    if (r == 0 && spw_pinning_everything)
-        spw_pin_address(*ret_address, "everything is");
-    return r;
+    return r < 0 ? r : spw_allocated(*ret_address);
 }
 
 /* ---- free ---- */

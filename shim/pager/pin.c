@@ -6,6 +6,7 @@
 #include "context.h"
 #include "engine.h"
 #include "follower.h"
+#include "lasting.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
@@ -18,6 +19,7 @@ bool spw_pinning_everything;
 _Thread_local int spw_pin_failure;
 
 static const char *pinned_why = "";
+static const char why_earlier[] = "a graph, a texture or a variable may have its address from an earlier allocation";
 
 /* The block's bytes are in place for any stream when this returns 0. Nothing that is made of it is dropped meanwhile: nobody
  * tells when it is written from here on. */
@@ -69,12 +71,13 @@ static int pin_one(struct spw_device *d, CUdeviceptr address)
     return bring_in_for_good(d, spw_block_of(o));
 }
 
-void spw_pin_address(CUdeviceptr address, const char *why)
+/* 0 or a negative result, which was said. */
+static int pin(CUdeviceptr address, const char *why)
 {
     static int warned;
     struct spw_device *d = spw_device_of_address(address);
     if (!d)
-        return;
+        return 0;
     struct spw_context_guard guard;
     spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
@@ -85,13 +88,64 @@ void spw_pin_address(CUdeviceptr address, const char *why)
     pinned_why = why;
     spw_unlock();
     spw_mutex_unlock(&d->slow);
-    if (r < 0) {
-        spw_pin_failure = r;
+    if (r < 0)
         spw_warn_once(&warned,
                       "an allocation that has to stay resident (pinned because %s) does not fit into the budget of "
                       "%llu bytes beside what is pinned already" SPW_SEE("budget-too-small"),
                       why, (unsigned long long)d->handles.budget_bytes);
+    return r;
+}
+
+void spw_pin_address(CUdeviceptr address, const char *why)
+{
+    const int r = pin(address, why);
+    spw_pin_failure = r < 0 ? r : spw_pin_failure;
+}
+
+void spw_pin_lasting(CUdeviceptr address, const char *why)
+{
+    spw_lock();
+    spw_lasting_add_locked(address);
+    spw_unlock();
+    spw_pin_address(address, why);
+}
+
+void spw_pin_of_node(CUdeviceptr address, const char *why)
+{
+    spw_lock();
+    spw_lasting_add_of_node_locked(address);
+    spw_unlock();
+    spw_pin_address(address, why);
+}
+
+int spw_pin_allocated(CUdeviceptr address)
+{
+    spw_lock();
+    const struct spw_object *o = spw_object_at_locked(address);
+    const bool is_due = o && !spw_object_pinned(o) && (spw_pinning_everything || spw_lasting_in_locked(address));
+    spw_unlock();
+    return is_due ? pin(address, spw_pinning_everything ? "everything is" : why_earlier) : 0;
+}
+
+/* All blocks of a device, or those where addresses last. The list may change while the lock is let go of: then from the
+ * start. */
+static void pin_blocks(struct spw_device *d, bool all)
+{
+    spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
+    spw_lock();
+    for (uint32_t k = 0; k < d->block_count; k++) {
+        struct spw_block *b = d->blocks[k];
+        uint32_t before = d->block_count;
+        if (!all && !spw_lasting_among_locked(d, b->first, (uint64_t)b->first + b->granules))
+            continue;
+        int r = pin_one(d, b->address);
+        if (r < 0)
+            spw_pin_failure = r;
+        else if (before != d->block_count)
+            k = UINT32_MAX;
     }
+    spw_unlock();
+    spw_mutex_unlock(&d->slow);
 }
 
 void spw_pin_everything(const char *why)
@@ -99,28 +153,23 @@ void spw_pin_everything(const char *why)
     spw_lock();
     bool first = !spw_pinning_everything;
     spw_pinning_everything = true;
+    atomic_store_explicit(&spw_lasting_any, true, memory_order_relaxed);
     spw_unlock();
     if (first)
         spw_warn("everything stays resident from here on: %s" SPW_SEE("nothing-moves"), why);
-    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
-        struct spw_device *d = &spw_devices[i];
-        if (!d->ready)
-            continue;
-        spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
-        spw_lock();
-        for (uint32_t k = 0; k < d->block_count;
-             k++) { /* the list may change while the lock is let go: then from the start */
-            struct spw_block *b = d->blocks[k];
-            uint32_t before = d->block_count;
-            int r = pin_one(d, b->address);
-            if (r < 0)
-                spw_pin_failure = r;
-            else if (before != d->block_count)
-                k = UINT32_MAX;
-        }
-        spw_unlock();
-        spw_mutex_unlock(&d->slow);
-    }
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready)
+            pin_blocks(&spw_devices[i], true);
+}
+
+void spw_pin_all_of_nodes(void)
+{
+    spw_lock();
+    spw_lasting_nodes_last_locked();
+    spw_unlock();
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready)
+            pin_blocks(&spw_devices[i], false);
 }
 
 uint64_t spw_pinned_bytes_locked(const char **ret_why)

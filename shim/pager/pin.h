@@ -10,6 +10,19 @@
  * for people and completes "pinned because ...". No lock held. */
 void spw_pin_address(CUdeviceptr address, const char *why);
 
+/* The same for an address that something knows for longer than the allocation lives (lasting.h): what is allocated there
+ * later is pinned as well. */
+void spw_pin_lasting(CUdeviceptr address, const char *why);
+
+/* The same for an address that a node of a graph is told, which is read again once the graph is made executable; and, where
+ * a graph cannot be read, for all that nodes were told so far and will be. */
+void spw_pin_of_node(CUdeviceptr address, const char *why);
+void spw_pin_all_of_nodes(void);
+
+/* What was allocated at `address` just now is pinned where it has to be: it lies where something knows an address, or
+ * everything is. 0, -ENOMEM or a failure of the driver: the program must not have it then. No lock held. */
+int spw_pin_allocated(CUdeviceptr address);
+
 /* The same for all that lives now and all that is allocated from now on. */
 void spw_pin_everything(const char *why);
 

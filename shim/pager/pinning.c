@@ -16,7 +16,7 @@ static int pin_address(CUdeviceptr address, const char *why)
 {
     const int earlier = spw_pin_failure;
     spw_pin_failure = 0;
-    spw_pin_address(address, why);
+    spw_pin_lasting(address, why);
     return failure_since(earlier);
 }
 

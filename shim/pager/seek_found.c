@@ -3,6 +3,7 @@
 
 #include "allocation.h"
 #include "follower.h"
+#include "lasting.h"
 #include "lock.h"
 #include "outside.h"
 #include "pointer_tables.h"
@@ -33,6 +34,8 @@ static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins, boo
     for (uint64_t i = 0; i < count; i++) {
         struct spw_object *o = word[i] ? spw_object_at_locked(word[i]) : NULL;
         struct spw_versioned *v = o ? spw_versioned_at_locked(word[i], NULL) : NULL;
+        if (o && pins)
+            spw_lasting_add_locked(word[i]);
         if (!o || (v && v == last) || o->attention & (SPW_ABSENT | SPW_EVICTING))
             continue;
         last = v;

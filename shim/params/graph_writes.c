@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "ask.h"
+#include "graph_nodes.h"
 #include "lock.h"
 #include "result.h"
 #include "tables.h"
@@ -76,28 +77,14 @@ static int add_set(struct spw_graph_writes *w, CUgraphNode node)
     return r < 0 ? r : add(w, node, &box);
 }
 
-static int read_graph(struct spw_graph_writes *w, CUgraph graph);
-
-static int read_child(struct spw_graph_writes *w, CUgraphNode node)
+static int read_node(CUgraphNode node, CUgraphNodeType type, void *writes)
 {
-    CUgraph child;
-    const int r = spw_result(SPW_ASK(cuGraphChildGraphNodeGetGraph, node, &child));
-    return r < 0 ? r : read_graph(w, child);
-}
-
-static int read_node(struct spw_graph_writes *w, CUgraphNode node)
-{
-    CUgraphNodeType type;
-    const int r = spw_result(SPW_ASK(cuGraphNodeGetType, node, &type));
-    if (r < 0)
-        return r;
+    struct spw_graph_writes *w = writes;
     switch (type) {
     case CU_GRAPH_NODE_TYPE_MEMCPY:
         return add_copy(w, node);
     case CU_GRAPH_NODE_TYPE_MEMSET:
         return add_set(w, node);
-    case CU_GRAPH_NODE_TYPE_GRAPH:
-        return read_child(w, node);
     case CU_GRAPH_NODE_TYPE_HOST:
         w->calls_host = true;
         return 0;
@@ -119,16 +106,7 @@ static int read_node(struct spw_graph_writes *w, CUgraphNode node)
 /* 0, or a negative result: what it writes is not known. */
 static int read_graph(struct spw_graph_writes *w, CUgraph graph)
 {
-    size_t count = 0;
-    int r = spw_result(SPW_ASK(cuGraphGetNodes, graph, NULL, &count));
-    if (r < 0 || count == 0)
-        return r;
-    CUgraphNode *nodes = calloc(count, sizeof(*nodes));
-    r = nodes ? spw_result(SPW_ASK(cuGraphGetNodes, graph, nodes, &count)) : -ENOMEM;
-    for (size_t i = 0; i < count && r == 0; i++)
-        r = read_node(w, nodes[i]);
-    free(nodes);
-    return r;
+    return spw_graph_nodes_each(graph, read_node, w);
 }
 
 /* ---- the records ---- */

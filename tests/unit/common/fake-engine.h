@@ -22,6 +22,24 @@ void spw_pin_address(CUdeviceptr address, const char *why)
         pinned[pinned_count++] = address;
 }
 
+static unsigned lasting; /* so many of them by addresses that last */
+
+void spw_pin_lasting(CUdeviceptr address, const char *why)
+{
+    lasting++;
+    spw_pin_address(address, why);
+}
+
+void spw_pin_of_node(CUdeviceptr address, const char *why)
+{
+    spw_pin_address(address, why);
+}
+
+void spw_pin_all_of_nodes(void)
+{
+    lasting++;
+}
+
 void spw_pin_everything(const char *why)
 {
     pinned_everything += why != NULL;

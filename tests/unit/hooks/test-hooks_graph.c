@@ -173,6 +173,7 @@ static int setup(void **state)
     no_room = false;
     driver_calls = 0;
     (void)pinned_nothing();
+    lasting = 0;
     return 0;
 }
 
@@ -328,6 +329,25 @@ static void tables_are_pinned_once_there_is_a_graph(void **state)
     assert_true(pinned_only(member));
 }
 
+/* Which is never read again, as those are that become executable. */
+static void what_a_node_of_an_executable_graph_is_told_lasts(void **state)
+{
+    CUdeviceptr a = LOW + 24;
+    void *params[] = {&a, &a};
+    CUDA_KERNEL_NODE_PARAMS p = {.func = (CUfunction)7, .kernelParams = params};
+    CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .memset.dst = a};
+    spw_on_cuGraphAddKernelNode_v2(NULL, NULL, NULL, 0, &p);
+    spw_on_cuGraphKernelNodeSetParams_v2(NULL, &p);
+    assert_int_equal(lasting, 0);
+    spw_on_cuGraphExecKernelNodeSetParams_v2(NULL, NULL, &p);
+    assert_int_equal(lasting, 1);
+    spw_on_cuGraphExecNodeSetParams(NULL, NULL, &any);
+    assert_int_equal(lasting, 2);
+    spw_on_cuGraphKernelNodeSetParams_v2(NULL, &p);
+    assert_int_equal(lasting, 2);
+    assert_false(pinned_nothing());
+}
+
 /* ---- copies, sets, memory operations ---- */
 
 static void a_copy_node_pins_both_ends(void **state)
@@ -424,6 +444,7 @@ int main(void)
         cmocka_unit_test_setup(a_kernel_node_that_cannot_be_parsed_pins_everything, setup),
         cmocka_unit_test_setup(a_kernel_node_that_kernels_may_change_pins_everything, setup),
         cmocka_unit_test_setup(tables_are_pinned_once_there_is_a_graph, setup),
+        cmocka_unit_test_setup(what_a_node_of_an_executable_graph_is_told_lasts, setup),
         cmocka_unit_test_setup(a_copy_node_pins_both_ends, setup),
         cmocka_unit_test_setup(a_set_node_pins_its_destination, setup),
         cmocka_unit_test_setup(a_memory_operation_node_pins_its_word, setup),

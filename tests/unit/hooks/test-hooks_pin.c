@@ -83,6 +83,7 @@ static int setup(void **state)
     spw_driver.cuLogicalEndpointBindAddr = bind_endpoint;
     answer = CUDA_SUCCESS;
     (void)pinned_nothing();
+    lasting = 0;
     return 0;
 }
 
@@ -193,6 +194,7 @@ static void a_linear_texture_pins_its_memory(void **state)
     assert_true(pinned_only(LOW + 1024));
     spw_on_cuTexObjectCreate(NULL, &array, NULL, NULL);
     assert_true(pinned_nothing());
+    assert_int_equal(lasting, 2);
 }
 
 static void shared_memory_is_pinned_and_a_refusal_passed_on(void **state)
@@ -201,6 +203,7 @@ static void shared_memory_is_pinned_and_a_refusal_passed_on(void **state)
     assert_int_equal(spw_on_cuIpcGetMemHandle(NULL, LOW), CUDA_ERROR_NOT_SUPPORTED);
     assert_int_equal(pinned_at_call, 1);
     assert_true(pinned_only(LOW));
+    assert_int_equal(lasting, 0); /* they have that memory, and not the address */
     answer = CUDA_SUCCESS;
 }
 

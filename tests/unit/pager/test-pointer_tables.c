@@ -38,6 +38,11 @@ void spw_pin_address(CUdeviceptr address, const char *why)
         pinned[pinned_count++] = address;
 }
 
+void spw_pin_lasting(CUdeviceptr address, const char *why)
+{
+    spw_pin_address(address, why);
+}
+
 void spw_pin_everything(const char *why)
 {
     pinned_everything = true;
