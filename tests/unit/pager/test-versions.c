@@ -445,6 +445,18 @@ static void nothing_is_kept_of_what_is_pinned_or_collective(void **state)
     assert_int_equal(l.op.verdict, SPW_REPLAY_OTHER_CALL);
 }
 
+/* The device reaches what malloc gives: a kernel that is given such an address may change that each time. */
+static void what_is_given_pageable_host_memory_is_not_kept(void **state)
+{
+    struct launch l;
+    describe(&l, 2, a, (CUdeviceptr)(uintptr_t)&l, 0);
+    l.op.count = 1;
+    assert_null(keep_op(&l.op, 0));
+    assert_int_equal(l.op.verdict, SPW_REPLAY_OUTSIDE_MEMORY);
+    l.hits[1] = UINT64_C(0x123456789000); /* nothing is there */
+    assert_non_null(keep_op(&l.op, 0));
+}
+
 /* A stream that waits for a value may go on after what is submitted later: versions do not follow what happens any more. */
 static void nothing_is_kept_once_streams_wait_for_values(void **state)
 {
@@ -548,6 +560,7 @@ int main(void)
         TEST(what_the_driver_refuses_is_void),
         TEST(what_cannot_be_saved_is_void),
         TEST(nothing_is_kept_of_what_is_pinned_or_collective),
+        TEST(what_is_given_pageable_host_memory_is_not_kept),
         TEST(nothing_is_kept_once_streams_wait_for_values),
         TEST(what_is_kept_takes_no_more_memory_than_it_may),
         TEST(without_memory_nothing_is_kept),
