@@ -251,9 +251,12 @@ static CUresult batch(CUdeviceptr *targets, CUdeviceptr *sources, size_t *sizes,
         if (attributes[i].srcAccessOrder < CU_MEMCPY_SRC_ACCESS_ORDER_STREAM ||
             attributes[i].srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
             r = CUDA_ERROR_INVALID_VALUE;
-    for (size_t i = 0; r == CUDA_SUCCESS && i < count; i++) {
-        r = copy_submit(call.context, stream, "cuMemcpyBatchAsync", copy_plain(targets[i], sources[i], sizes[i]),
-                        SIDE_UNKNOWN, SIDE_UNKNOWN, false);
+    for (size_t i = 0, kind = 0; r == CUDA_SUCCESS && i < count; i++) {
+        struct copy c = copy_plain(targets[i], sources[i], sizes[i]);
+        while (kind + 1 < attribute_count && indices[kind + 1] <= i)
+            kind++;
+        c.reads_now = attributes[kind].srcAccessOrder != CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+        r = copy_submit(call.context, stream, "cuMemcpyBatchAsync", c, SIDE_UNKNOWN, SIDE_UNKNOWN, false);
         if (r != CUDA_SUCCESS && fail_index)
             *fail_index = i;
     }
@@ -281,7 +284,10 @@ static CUresult copy_of_batch_op(const CUDA_MEMCPY3D_BATCH_OP *o, struct copy *r
         return CUDA_ERROR_NOT_SUPPORTED;
     if (!o->extent.width || !o->extent.height || !o->extent.depth)
         return CUDA_ERROR_INVALID_VALUE;
+    if (o->srcAccessOrder < CU_MEMCPY_SRC_ACCESS_ORDER_STREAM || o->srcAccessOrder > CU_MEMCPY_SRC_ACCESS_ORDER_ANY)
+        return CUDA_ERROR_INVALID_VALUE;
     struct copy c = {.source = o->src.op.ptr.ptr,
+                     .reads_now = o->srcAccessOrder != CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
                      .target = o->dst.op.ptr.ptr,
                      .width = o->extent.width,
                      .height = o->extent.height,

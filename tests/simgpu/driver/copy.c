@@ -166,13 +166,13 @@ CUresult copy_submit(struct context *context, CUstream handle, const char *name,
     sim_spend(settings.profile.copy_ns);
     if (s->capture)
         return waits ? (op_drop(op), stream_refuse(s, CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED)) : stream_run(s, op);
-    if (!from.pinned && op->u.copy.direction == COPY_H2D) {
-        if ((r = stage(op)) != CUDA_SUCCESS) {
-            op_drop(op);
-            return r;
-        }
-        sim_spend(sim_bytes_ns((double)(copy.width * copy.height * copy.depth), settings.profile.pageable_gbps));
+    const bool is_pageable = !from.pinned && op->u.copy.direction == COPY_H2D;
+    if ((is_pageable || copy.reads_now) && (r = stage(op)) != CUDA_SUCCESS) {
+        op_drop(op);
+        return r;
     }
+    if (is_pageable)
+        sim_spend(sim_bytes_ns((double)(copy.width * copy.height * copy.depth), settings.profile.pageable_gbps));
     waits = waits || (!to.pinned && op->u.copy.direction == COPY_D2H) || op->u.copy.direction == COPY_H2H;
     op_keep(op);
     r = stream_run(s, op);

@@ -40,7 +40,8 @@ struct copy { /* rows of bytes; one row for a plain copy */
     size_t width, height, depth;                                   /* bytes in a row, rows in a slice, slices */
     size_t source_pitch, target_pitch, source_slice, target_slice; /* bytes from row to row, from slice to slice */
     int direction;                                                 /* enum copy_direction */
-    void *staged; /* what was read at call time from pageable memory, or NULL; owned */
+    bool reads_now; /* the source, at call time, before what the stream waits for: the program allows it */
+    void *staged;   /* what was read at call time, or NULL; owned */
 };
 
 struct set { /* rows of equal elements */

@@ -147,6 +147,24 @@ CHILD_TEST(pageable_memory_is_read_at_the_call)
     assert_int_equal(result, 1);
 }
 
+/* Whoever allows that promises that nothing is about to write it. */
+CHILD_TEST(a_source_that_may_be_read_out_of_order_is_read_at_the_call)
+{
+    CUdeviceptr p;
+    char result;
+    size_t bytes = MIB, first = 0;
+    device_start();
+    OK(cuMemAlloc(&p, MIB));
+    CUdeviceptr source = (CUdeviceptr)(uintptr_t)new_pinned(MIB, 1);
+    CUstream s = new_stream();
+    CUmemcpyAttributes attributes = {.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_ANY};
+    OK(cuMemcpyBatchAsync(&p, &source, &bytes, 1, &attributes, &first, 1, s));
+    memset((void *)(uintptr_t)source, 2, MIB);
+    OK(cuStreamSynchronize(s));
+    OK(cuMemcpyDtoH(&result, p, 1));
+    assert_int_equal(result, 1);
+}
+
 CHILD_TEST(rows_are_copied_with_their_pitches)
 {
     char source[4][8], target[4][4];
@@ -410,6 +428,7 @@ int main(void)
         cmocka_unit_test(a_declared_range_that_is_not_mapped_is_a_fault_before_the_kernel_runs),
         cmocka_unit_test(a_source_overwritten_too_early_gives_wrong_bytes),
         cmocka_unit_test(pageable_memory_is_read_at_the_call),
+        cmocka_unit_test(a_source_that_may_be_read_out_of_order_is_read_at_the_call),
         cmocka_unit_test(rows_are_copied_with_their_pitches),
         cmocka_unit_test(sets_fill_elements),
         cmocka_unit_test(a_freed_block_is_handed_out_again_in_stream_order),
