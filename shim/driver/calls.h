@@ -91,8 +91,8 @@
     X(HOOK, cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (CUcontext *pctx, CUdevice dev), (pctx, dev)) \
     X(PASS, cuDevicePrimaryCtxSetFlags, "cuDevicePrimaryCtxSetFlags", (CUdevice dev, unsigned int flags), (dev, flags)) \
     X(PASS, cuDevicePrimaryCtxSetFlags_v2, "cuDevicePrimaryCtxSetFlags", (CUdevice dev, unsigned int flags), (dev, flags)) \
-    X(PASS, cuGreenCtxCreate, "cuGreenCtxCreate", (CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags), (phCtx, desc, dev, flags)) \
-    X(PASS, cuGreenCtxDestroy, "cuGreenCtxDestroy", (CUgreenCtx hCtx), (hCtx)) \
+    X(HOOK, cuGreenCtxCreate, "cuGreenCtxCreate", (CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags), (phCtx, desc, dev, flags)) \
+    X(HOOK, cuGreenCtxDestroy, "cuGreenCtxDestroy", (CUgreenCtx hCtx), (hCtx)) \
     X(PASS, cuGreenCtxGetDevResource, "cuGreenCtxGetDevResource", (CUgreenCtx hCtx, CUdevResource *resource, CUdevResourceType type), (hCtx, resource, type)) \
     X(PASS, cuGreenCtxGetId, "cuGreenCtxGetId", (CUgreenCtx greenCtx, unsigned long long *greenCtxId), (greenCtx, greenCtxId)) \
     X(PASS, cuGreenCtxRecordEvent, "cuGreenCtxRecordEvent", (CUgreenCtx hCtx, CUevent hEvent), (hCtx, hEvent)) \

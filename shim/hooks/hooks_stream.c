@@ -167,15 +167,21 @@ CUresult spw_on_cuCtxDestroy(CUcontext ctx)
     return spw_driver.cuCtxDestroy(ctx);
 }
 
+static void primary_retained(CUdevice dev, CUcontext context)
+{
+    if (dev < 0 || dev >= SPW_MAX_DEVICES)
+        return;
+    spw_lock();
+    spw_devices[dev].primary.context = context;
+    spw_devices[dev].primary.retained++;
+    spw_unlock();
+}
+
 CUresult spw_on_cuDevicePrimaryCtxRetain(CUcontext *pctx, CUdevice dev)
 {
     CUresult r = spw_driver.cuDevicePrimaryCtxRetain(pctx, dev);
-    if (r == CUDA_SUCCESS && dev >= 0 && dev < SPW_MAX_DEVICES) {
-        spw_lock();
-        spw_devices[dev].primary.context = *pctx;
-        spw_devices[dev].primary.retained++;
-        spw_unlock();
-    }
+    if (r == CUDA_SUCCESS)
+        primary_retained(dev, *pctx);
     return r;
 }
 
@@ -215,6 +221,33 @@ CUresult spw_on_cuDevicePrimaryCtxReset(CUdevice dev)
 {
     primary_released(dev, true);
     return spw_driver.cuDevicePrimaryCtxReset(dev);
+}
+
+/* ---- green contexts: streams of their own, memory and all else of the primary context, which each of them retains ---- */
+
+CUresult spw_on_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)
+{
+    CUcontext primary = NULL, green = NULL;
+    const CUresult r = spw_driver.cuGreenCtxCreate(phCtx, desc, dev, flags);
+    if (r != CUDA_SUCCESS || SPW_ASK(cuDevicePrimaryCtxRetain, &primary, dev) != CUDA_SUCCESS)
+        return r;
+    (void)SPW_ASK(cuDevicePrimaryCtxRelease_v2, dev); /* the green one keeps it */
+    primary_retained(dev, primary);
+    if (SPW_ASK(cuCtxFromGreenCtx, &green, *phCtx) == CUDA_SUCCESS)
+        spw_devices_note_green(green, primary, dev);
+    return r;
+}
+
+CUresult spw_on_cuGreenCtxDestroy(CUgreenCtx hCtx)
+{
+    CUcontext green = NULL;
+    const bool is_known = SPW_ASK_QUIETLY(cuCtxFromGreenCtx, &green, hCtx) == CUDA_SUCCESS;
+    const CUdevice dev = is_known ? spw_devices_of_green(green) : -1;
+    if (dev >= 0) {
+        context_goes(green); /* with its streams */
+        primary_released(dev, false);
+    }
+    return spw_driver.cuGreenCtxDestroy(hCtx);
 }
 
 /* ---- peers: memory that we map needs its access set for each of them ---- */

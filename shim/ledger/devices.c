@@ -12,6 +12,7 @@
 struct note { /* what a handle stands for */
     uint64_t key;
     int device;
+    CUcontext primary; /* whose memory a green context uses; NULL: it is no green one */
     bool foreign, lost;
     UT_hash_handle hh;
 };
@@ -74,27 +75,28 @@ static struct spw_device *ready(int ordinal)
     return spw_device_ready_locked(ordinal, &r);
 }
 
-static struct spw_device *device_of_current_locked(CUcontext context)
+static _Thread_local struct { /* what the thread found last; of a green context nothing */
+    CUcontext context;
+    struct spw_device *device;
+    uint64_t generation;
+} last;
+
+static __attribute__((noinline)) struct spw_device *find_device_locked(CUcontext *context)
 {
-    static _Thread_local CUcontext last;
-    static _Thread_local struct spw_device *last_device;
-    static _Thread_local uint64_t last_generation;
-    struct note *n;
-    if (context == last && last_device && last_generation == generation)
-        return last_device;
-    n = find(contexts, (uint64_t)(uintptr_t)context);
+    struct note *n = find(contexts, (uint64_t)(uintptr_t)*context);
     if (!n) {
         CUdevice device = 0;
         if (spw_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
             return NULL;
-        n = add(&contexts, (uint64_t)(uintptr_t)context, device);
+        n = add(&contexts, (uint64_t)(uintptr_t)*context, device);
         if (!n)
             return NULL;
     }
-    last_device = ready(n->device);
-    last = context;
-    last_generation = generation;
-    return last_device;
+    last.device = ready(n->device);
+    last.context = n->primary ? NULL : *context;
+    last.generation = generation;
+    *context = n->primary ? n->primary : *context;
+    return last.device;
 }
 
 struct spw_device *spw_device_current(CUcontext *ret_context)
@@ -104,7 +106,8 @@ struct spw_device *spw_device_current(CUcontext *ret_context)
         return NULL;
     *ret_context = context;
     spw_lock();
-    struct spw_device *d = device_of_current_locked(context);
+    const bool is_known = context == last.context && last.device && last.generation == generation;
+    struct spw_device *d = is_known ? last.device : find_device_locked(ret_context);
     spw_unlock();
     return d;
 }
@@ -146,6 +149,31 @@ void spw_devices_unlock_slow(uint64_t devices)
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (devices >> i & 1)
             spw_mutex_unlock(&spw_devices[i].slow);
+}
+
+void spw_devices_note_green(CUcontext context, CUcontext primary, int device)
+{
+    spw_lock();
+    struct note *n = add(&contexts, (uint64_t)(uintptr_t)context, device);
+    if (n)
+        n->primary = primary;
+    spw_unlock();
+}
+
+CUcontext spw_devices_primary_locked(CUcontext context)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const struct note *n = find(contexts, (uint64_t)(uintptr_t)context);
+    return n && n->primary ? n->primary : context;
+}
+
+int spw_devices_of_green(CUcontext context)
+{
+    spw_lock();
+    const struct note *n = find(contexts, (uint64_t)(uintptr_t)context);
+    const int device = n && n->primary ? n->device : -1;
+    spw_unlock();
+    return device;
 }
 
 void spw_devices_context_gone(CUcontext context)

@@ -4,7 +4,8 @@
 #include "ledger.h"
 
 /* The device of the current context, ready to allocate on; NULL when there is no context or the device gives no virtual
- * memory: the call is then the driver's. *ret_context is the current context. Takes the engine lock. */
+ * memory: the call is then the driver's. *ret_context is the current context; of a green one the primary context, which
+ * keeps its memory. Takes the engine lock. */
 struct spw_device *spw_device_current(CUcontext *ret_context);
 
 /* The device of the current context as far as its budget is known, ready or not; NULL: it is not known. */
@@ -54,6 +55,15 @@ struct spw_device *spw_mempool_billed(CUmemoryPool *pool, CUstream stream);
 /* The slow locks of devices, a bit for each. The engine lock is not held when they are taken. */
 void spw_devices_lock_slow(uint64_t devices);
 void spw_devices_unlock_slow(uint64_t devices);
+
+/* The context is a green one, which shares all but its streams with the primary context of its device. */
+void spw_devices_note_green(CUcontext context, CUcontext primary, int device);
+
+/* The primary context of a green one; of any other that itself. */
+CUcontext spw_devices_primary_locked(CUcontext context);
+
+/* The device of a green context; -1: it is none. */
+int spw_devices_of_green(CUcontext context);
 
 void spw_devices_context_gone(CUcontext context);
 

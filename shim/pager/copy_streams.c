@@ -7,6 +7,7 @@
 #include "lock.h"
 #include "ask.h"
 #include "context.h"
+#include "devices.h"
 #include "driver.h"
 
 static struct spw_stream *make_stream(CUcontext context)
@@ -31,7 +32,7 @@ int spw_copy_streams_ready_locked(struct spw_device *d, CUcontext context)
     if (m->out && m->in)
         return 0;
     if (!m->context)
-        m->context = context;
+        m->context = spw_devices_primary_locked(context);
     struct spw_context_guard guard;
     int r = spw_context_enter(&guard, m->context);
     if (r < 0)

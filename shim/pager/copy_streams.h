@@ -6,8 +6,8 @@
 #define SPILLWAY_SHIM_COPY_STREAMS_H
 #include "ledger.h"
 
-/* The device has both: d->mover. They are made for the context of the first block that needs them. 0, -ENOMEM or a failure
- * of the driver. */
+/* The device has both: d->mover. They are made for the context of the first block that needs them, for the primary context
+ * instead of a green one. 0, -ENOMEM or a failure of the driver. */
 int spw_copy_streams_ready_locked(struct spw_device *d, CUcontext context);
 
 /* The stream on which the device's copies out go, made where there is none: for the context of the first block that moves or
