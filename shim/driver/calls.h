@@ -54,14 +54,14 @@
     X(PASS, cuDeviceTotalMem, "cuDeviceTotalMem", (unsigned int *bytes, CUdevice dev), (bytes, dev)) \
     X(PASS, cuDeviceTotalMem_v2, "cuDeviceTotalMem", (size_t *bytes, CUdevice dev), (bytes, dev)) \
     /* contexts */ \
-    X(PASS, cuCtxAttach, "cuCtxAttach", (CUcontext *pctx, unsigned int flags), (pctx, flags)) \
+    X(HOOK, cuCtxAttach, "cuCtxAttach", (CUcontext *pctx, unsigned int flags), (pctx, flags)) \
     X(PASS_THEN_NOTE, cuCtxCreate, "cuCtxCreate", (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev)) \
     X(PASS_THEN_NOTE, cuCtxCreate_v2, "cuCtxCreate", (CUcontext *pctx, unsigned int flags, CUdevice dev), (pctx, flags, dev)) \
     X(PASS_THEN_NOTE, cuCtxCreate_v3, "cuCtxCreate", (CUcontext *pctx, CUexecAffinityParam *paramsArray, int numParams, unsigned int flags, CUdevice dev), (pctx, paramsArray, numParams, flags, dev)) \
     X(PASS_THEN_NOTE, cuCtxCreate_v4, "cuCtxCreate", (CUcontext *pctx, CUctxCreateParams *ctxCreateParams, unsigned int flags, CUdevice dev), (pctx, ctxCreateParams, flags, dev)) \
     X(NOTE_THEN_HOOK, cuCtxDestroy, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
     X(NOTE_THEN_HOOK, cuCtxDestroy_v2, "cuCtxDestroy", (CUcontext ctx), (ctx)) \
-    X(PASS, cuCtxDetach, "cuCtxDetach", (CUcontext ctx), (ctx)) \
+    X(HOOK, cuCtxDetach, "cuCtxDetach", (CUcontext ctx), (ctx)) \
     X(PASS, cuCtxDisablePeerAccess, "cuCtxDisablePeerAccess", (CUcontext peerContext), (peerContext)) \
     X(HOOK, cuCtxEnablePeerAccess, "cuCtxEnablePeerAccess", (CUcontext peerContext, unsigned int Flags), (peerContext, Flags)) \
     X(PASS, cuCtxFromGreenCtx, "cuCtxFromGreenCtx", (CUcontext *pContext, CUgreenCtx hCtx), (pContext, hCtx)) \

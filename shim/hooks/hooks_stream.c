@@ -167,6 +167,23 @@ CUresult spw_on_cuCtxDestroy(CUcontext ctx)
     return spw_driver.cuCtxDestroy(ctx);
 }
 
+CUresult spw_on_cuCtxAttach(CUcontext *pctx, unsigned int flags)
+{
+    const CUresult r = spw_driver.cuCtxAttach(pctx, flags);
+    if (r == CUDA_SUCCESS)
+        spw_devices_hold_context(*pctx);
+    return r;
+}
+
+/* The driver lets go of the current context only. */
+CUresult spw_on_cuCtxDetach(CUcontext ctx)
+{
+    CUcontext current = NULL;
+    if (ctx && spw_driver.cuCtxGetCurrent(&current) == CUDA_SUCCESS && current == ctx && spw_devices_let_go_of_context(ctx))
+        context_goes(ctx);
+    return spw_driver.cuCtxDetach(ctx);
+}
+
 static void primary_retained(CUdevice dev, CUcontext context)
 {
     if (dev < 0 || dev >= SPW_MAX_DEVICES)

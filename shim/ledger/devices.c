@@ -12,6 +12,7 @@
 struct note { /* what a handle stands for */
     uint64_t key;
     int device;
+    unsigned holds;    /* of the context, beside that of whoever has made it */
     CUcontext primary; /* whose memory a green context uses; NULL: it is no green one */
     bool foreign, lost;
     UT_hash_handle hh;
@@ -81,17 +82,21 @@ static _Thread_local struct { /* what the thread found last; of a green context 
     uint64_t generation;
 } last;
 
+/* Of the current context; NULL: there is no memory for it, or no such context. */
+static struct note *note_current_locked(CUcontext context)
+{
+    CUdevice device = 0;
+    struct note *n = find(contexts, (uint64_t)(uintptr_t)context);
+    if (n || spw_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return n;
+    return add(&contexts, (uint64_t)(uintptr_t)context, device);
+}
+
 static __attribute__((noinline)) struct spw_device *find_device_locked(CUcontext *context)
 {
-    struct note *n = find(contexts, (uint64_t)(uintptr_t)*context);
-    if (!n) {
-        CUdevice device = 0;
-        if (spw_driver.cuCtxGetDevice(&device) != CUDA_SUCCESS)
-            return NULL;
-        n = add(&contexts, (uint64_t)(uintptr_t)*context, device);
-        if (!n)
-            return NULL;
-    }
+    const struct note *n = note_current_locked(*context);
+    if (!n)
+        return NULL;
     last.device = ready(n->device);
     last.context = n->primary ? NULL : *context;
     last.generation = generation;
@@ -174,6 +179,28 @@ int spw_devices_of_green(CUcontext context)
     const int device = n && n->primary ? n->device : -1;
     spw_unlock();
     return device;
+}
+
+void spw_devices_hold_context(CUcontext context)
+{
+    spw_lock();
+    struct note *n = note_current_locked(context);
+    if (n)
+        n->holds++;
+    spw_unlock();
+}
+
+bool spw_devices_let_go_of_context(CUcontext context)
+{
+    spw_lock();
+    struct note *n = note_current_locked(context);
+    bool goes = n && !n->primary && !n->holds;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        goes &= spw_devices[i].primary.context != context;
+    if (n && n->holds)
+        n->holds--;
+    spw_unlock();
+    return goes;
 }
 
 void spw_devices_context_gone(CUcontext context)

@@ -65,6 +65,13 @@ CUcontext spw_devices_primary_locked(CUcontext context);
 /* The device of a green context; -1: it is none. */
 int spw_devices_of_green(CUcontext context);
 
+/* The program holds the current context once more than by having made it (cuCtxAttach()). */
+void spw_devices_hold_context(CUcontext context);
+
+/* The program lets go of the current context once. True: it goes with that, as nobody holds it more often, and it is neither
+ * a primary nor a green one. */
+bool spw_devices_let_go_of_context(CUcontext context);
+
 void spw_devices_context_gone(CUcontext context);
 
 /* Forgets everything: for tests. */

@@ -1,4 +1,4 @@
-/* test-hooks_stream.c - a green context has streams of its own, and all else is that of the primary context. */
+/* test-hooks_stream.c - what a context has goes with it and not before, and a green one has streams and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,6 +21,7 @@
 #define BYTES   ((size_t)64 << 10)
 #define PRIMARY ((CUcontext)(uintptr_t)0xc0)
 #define GREEN   ((CUcontext)(uintptr_t)0x9e)
+#define OWN     ((CUcontext)(uintptr_t)0xd0)
 #define HANDLE  ((CUgreenCtx)(uintptr_t)0x9f)
 
 static struct spw_device *device;
@@ -72,6 +73,17 @@ static CUresult CUDAAPI from_green(CUcontext *ret_context, CUgreenCtx green)
     return green == HANDLE ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
 }
 
+static CUresult CUDAAPI attach(CUcontext *ret_context, unsigned flags)
+{
+    *ret_context = stack[depth - 1];
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI detach(CUcontext context)
+{
+    return CUDA_SUCCESS;
+}
+
 static CUresult CUDAAPI context_of(CUstream stream, CUcontext *ret_context)
 {
     *ret_context = stream == green_stream ? GREEN : PRIMARY;
@@ -99,6 +111,8 @@ static int begin(void **state)
     spw_driver.cuGreenCtxDestroy = destroy_green;
     spw_driver.cuCtxFromGreenCtx = from_green;
     spw_driver.cuStreamGetCtx = context_of;
+    spw_driver.cuCtxAttach = attach;
+    spw_driver.cuCtxDetach = detach;
     destroyed = 0;
     depth = 1;
     stack[0] = PRIMARY;
@@ -190,6 +204,26 @@ static void a_green_context_that_does_not_exist_is_the_drivers_to_refuse(void **
     assert_true(lives(a));
 }
 
+/* The driver destroys it with the last of them; of one that is not current, and of a primary one, it refuses that. */
+static void a_context_goes_when_the_last_hold_of_it_is_let_go(void **state)
+{
+    CUcontext context;
+    stack[0] = PRIMARY;
+    const CUdeviceptr a = allocate();
+    stack[0] = OWN;
+    const CUdeviceptr b = allocate();
+    assert_int_equal(spw_on_cuCtxAttach(&context, 0), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuCtxDetach(context), CUDA_SUCCESS);
+    assert_true(lives(b));
+    stack[0] = PRIMARY;
+    assert_int_equal(spw_on_cuCtxDetach(OWN), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuCtxDetach(PRIMARY), CUDA_SUCCESS);
+    assert_true(lives(a) && lives(b));
+    stack[0] = OWN;
+    assert_int_equal(spw_on_cuCtxDetach(OWN), CUDA_SUCCESS);
+    assert_true(lives(a) && !lives(b));
+}
+
 /* `test-hooks_stream eager` runs them on the eager device. */
 int main(int argc, char **argv)
 {
@@ -197,6 +231,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup(the_primary_context_lives_as_long_as_a_green_one, begin),
         cmocka_unit_test_setup(a_green_context_that_goes_takes_its_streams_along_and_no_memory, begin),
         cmocka_unit_test_setup(copy_streams_are_those_of_the_primary_context, begin),
+        cmocka_unit_test_setup(a_context_goes_when_the_last_hold_of_it_is_let_go, begin),
         cmocka_unit_test_setup(a_green_context_that_does_not_exist_is_the_drivers_to_refuse, begin),
     };
     fake_eager(argc > 1 && strcmp(argv[1], "eager") == 0);
