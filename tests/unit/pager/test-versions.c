@@ -455,6 +455,7 @@ static void what_is_given_pageable_host_memory_is_not_kept(void **state)
     assert_int_equal(l.op.verdict, SPW_REPLAY_OUTSIDE_MEMORY);
     l.hits[1] = UINT64_C(0x123456789000); /* nothing is there */
     assert_non_null(keep_op(&l.op, 0));
+    spw_versions_op_end(&l.op, true);
 }
 
 /* A stream that waits for a value may go on after what is submitted later: versions do not follow what happens any more. */
