@@ -72,12 +72,21 @@ static void synchronize(void)
     spw_note_stream_done(record, begun);
 }
 
+/* The program has freed it: it may be gone. */
+static bool is_ghost(const struct spw_block *b)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < device->block_count; i++)
+        is |= device->blocks[i] == b && b->object.attention & SPW_RETAINED;
+    return is;
+}
+
 static void free_batch(void)
 {
     struct spw_block *b = block_at(program.batch);
     seen.batch_attention |= b->object.attention;
     release(program.batch);
-    seen.ghosts += (b->object.attention & SPW_RETAINED) != 0;
+    seen.ghosts += is_ghost(b);
 }
 
 static uint64_t replays_before;
