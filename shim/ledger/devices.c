@@ -272,8 +272,6 @@ struct spw_device *spw_mempool_billed(CUmemoryPool *pool, CUstream stream)
     spw_lock();
     const struct note *n = *pool ? find(known_pools, (uint64_t)(uintptr_t)*pool) : NULL;
     struct spw_stream *s = n ? NULL : spw_stream_of_locked(stream);
-    if (s)
-        (void)spw_device_of_stream_locked(s); /* which asks for its number */
     struct spw_device *d = spw_device_billed_as(n ? n->device : s ? s->device : -1);
     if (d && !*pool)
         *pool = spw_device_pool_locked(d);
