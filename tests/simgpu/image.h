@@ -104,10 +104,11 @@ enum simgpu_section {
     SIMGPU_SYMBOLS,
     SIMGPU_VARIABLES,
     SIMGPU_CONSTANTS,
+    SIMGPU_TEXT,
     SIMGPU_SECTIONS
 };
 
-#define SIMGPU_SECTION_NAMES "\0.shstrtab\0.strtab\0.symtab\0.nv.global\0.nv.constant3"
+#define SIMGPU_SECTION_NAMES "\0.shstrtab\0.strtab\0.symtab\0.nv.global\0.nv.constant3\0.text"
 #define SIMGPU_MAX_GLOBALS   64
 #define SIMGPU_MAX_NAMES     4096
 
@@ -116,6 +117,7 @@ struct simgpu_image {
     uint32_t kernel_count, global_count;
     const struct simgpu_kernel *const *kernels;
     const struct simgpu_global *const *globals;
+    uint64_t code; /* in place of machine code: another number for another source */
     /* Filled in by simgpu_image_list(). */
     Elf64_Shdr sections[SIMGPU_SECTIONS];
     char section_names[sizeof(SIMGPU_SECTION_NAMES)];
@@ -191,6 +193,8 @@ static inline int simgpu_image_list(struct simgpu_image *image)
     image->sections[SIMGPU_SYMBOLS].sh_link = SIMGPU_NAMES;
     simgpu_image_section(image, SIMGPU_VARIABLES, 27, SHT_NOBITS, SHF_ALLOC | SHF_WRITE, 0, bytes[0]);
     simgpu_image_section(image, SIMGPU_CONSTANTS, 38, SHT_NOBITS, SHF_ALLOC, 0, bytes[1]);
+    simgpu_image_section(image, SIMGPU_TEXT, 52, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR,
+                         offsetof(struct simgpu_image, code), sizeof(image->code));
     return 0;
 }
 

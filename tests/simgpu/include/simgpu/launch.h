@@ -50,7 +50,10 @@ struct fat_binary_wrapper {
 class unit
 {
   public:
-    constexpr unit() = default;
+    explicit constexpr unit(uint64_t code)
+    {
+        image_.code = code;
+    }
     unit(const unit &) = delete;
     ~unit()
     {
@@ -345,6 +348,6 @@ template <auto *Variable> class global_record
 } // namespace simgpu
 
 /* The image of this source file. */
-static simgpu::unit simgpu_unit;
+static simgpu::unit simgpu_unit{__simgpu_code__};
 
 #endif
