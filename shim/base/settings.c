@@ -273,6 +273,14 @@ static int take_summary(const char *value, struct spw_settings *settings)
     return take_file_name(value, settings->summary);
 }
 
+/* A file that is called like a word is meant by ./on. */
+static int take_profile(const char *value, struct spw_settings *settings)
+{
+    settings->profile = strcmp(value, "off") != 0;
+    settings->profile_file[0] = 0;
+    return strcmp(value, "on") && strcmp(value, "off") ? take_file_name(value, settings->profile_file) : 0;
+}
+
 static int take_trace_file(const char *value, struct spw_settings *settings)
 {
     return take_file_name(value, settings->trace_file);
@@ -326,6 +334,11 @@ const struct spw_setting spw_setting_table[] = {
     {"SPILLWAY_VERIFY", "verify", "COUNT", "64", "a number from 1 to 1000000",
      "a sample of each recomputation is compared, and one in so many as a whole; 1: each, with a copy to restore",
      take_verify},
+    {"SPILLWAY_PROFILE", "profile", "on|off|FILE", "on",
+     "on (in the cache folder, by device and driver), off, or a file name; %r is replaced by the rank, %p by the process "
+     "id, "
+     "%% by %",
+     "a file that keeps what was learned of kernels for the next run, which then need not try them", take_profile},
     {"SPILLWAY_HOST_BUDGET", "host-budget", "AMOUNT", "half of what the machine or the cgroup leaves, per local rank",
      "bytes such as 34359738368, 32GiB or 32G (K, M, G, T, all above 0), or a share of the host's memory such as 40% "
      "(up to 100%)",
@@ -356,8 +369,12 @@ const size_t spw_setting_count = sizeof(spw_setting_table) / sizeof(spw_setting_
 
 void spw_settings_default(struct spw_settings *ret_settings)
 {
-    *ret_settings = (struct spw_settings){
-        .mode = SPW_MODE_SWAP, .recompute = true, .verify_every = 64, .log_level = SPW_LOG_WARN, .timed_iterations = 1};
+    *ret_settings = (struct spw_settings){.mode = SPW_MODE_SWAP,
+                                          .recompute = true,
+                                          .profile = true,
+                                          .verify_every = 64,
+                                          .log_level = SPW_LOG_WARN,
+                                          .timed_iterations = 1};
     (void)take_file_name(SPW_TRACE_FILE, ret_settings->trace_file);
 }
 

@@ -44,12 +44,14 @@ struct spw_settings {
     struct spw_amount host_budget; /* UNSET: decided from the machine's limits */
     char driver[SPW_SETTINGS_PATH];
     enum spw_log_level log_level;
-    char log_file[SPW_SETTINGS_PATH];    /* "" is stderr */
-    uint64_t small_bytes;                /* allocations below this live in slabs; 0: auto (SPILLWAY_SMALL) */
-    uint32_t timed_iterations;           /* in mode trace: how many are timed; SPW_SETTINGS_TIMED_ALL: every operation is */
-    char hint_kernel[SPW_SETTINGS_HINT]; /* part of the name of the kernel that begins an iteration; "" for none */
-    char hint_range[SPW_SETTINGS_HINT];  /* name of the NVTX range that does, maybe with * at its end; "" for none */
-    char trace_file[SPW_SETTINGS_PATH];  /* %r and %p already filled in */
+    char log_file[SPW_SETTINGS_PATH];     /* "" is stderr */
+    uint64_t small_bytes;                 /* allocations below this live in slabs; 0: auto (SPILLWAY_SMALL) */
+    uint32_t timed_iterations;            /* in mode trace: how many are timed; SPW_SETTINGS_TIMED_ALL: every operation is */
+    char hint_kernel[SPW_SETTINGS_HINT];  /* part of the name of the kernel that begins an iteration; "" for none */
+    char hint_range[SPW_SETTINGS_HINT];   /* name of the NVTX range that does, maybe with * at its end; "" for none */
+    char trace_file[SPW_SETTINGS_PATH];   /* %r and %p already filled in */
+    bool profile;                         /* what is learned is kept for the next run */
+    char profile_file[SPW_SETTINGS_PATH]; /* "": in the user's cache folder */
     char summary[SPW_SETTINGS_PATH]; /* file for the summary at exit, as JSON, %r and %p already filled in; "" for none */
 };
 

@@ -11,6 +11,7 @@
 #include "digest.h"
 #include "own_memory.h"
 #include "op.h"
+#include "kernel_profile.h"
 #include "log.h"
 #include "mover.h"
 #include "dependents.h"
@@ -112,7 +113,7 @@ static void finish_recording(struct spw_device_loop *p)
     if (lacks)
         spw_device_loop_lack_memory(p->on.device, "for a plan");
     if (shape && p->state == SPW_DEVICE_WATCHED)
-        (void)enter_course(p, shape);
+        p->began |= enter_course(p, shape) == 0;
 }
 
 /* Once the device has done all of it as well, it can be planned. */
@@ -393,18 +394,26 @@ static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
     return plan->predicted_us <= AS_FAST * plan->compute_us;
 }
 
-/* Iterations of the course are learned from, as far as it is new, once it has come a few times: learning takes time and
- * memory. Where something else came meanwhile, as evaluations do, it goes on as soon as the course is back. */
+/* It is followed, it has a plan, and has come a few times: learning takes time and memory. */
+static bool may_probe(const struct spw_device_loop *p, const struct spw_tuned_iteration *shape)
+{
+    return shape != p->known.awaited &&
+           (shape->in_a_row >= TAUGHT_AFTER || shape->followed >= TAUGHT_AFTER_ALL || shape->is_taught);
+}
+
+/* Iterations of the course are learned from, as far as it is new. What earlier runs have left is asked of the first that
+ * comes. Where something else came meanwhile, as evaluations do, it goes on as soon as the course is back. */
 static void teach_unlocking(struct spw_device_loop *p)
 {
     struct spw_tuned_iteration *shape = p->on.now;
     p->began = false;
-    if (!spw_settings_get()->recompute || !shape || shape->is_learned || shape == p->known.awaited ||
-        (shape->in_a_row < TAUGHT_AFTER && shape->followed < TAUGHT_AFTER_ALL && !shape->is_taught) ||
-        is_as_fast_as_can_be(shape->plan))
+    if (!spw_settings_get()->recompute || !shape || shape->is_learned || is_as_fast_as_can_be(shape->plan))
         return;
+    const bool is_taught = may_probe(p, shape);
     const bool is_under_way = spw_probe_session_is_about(p->session, shape->course);
-    if (!is_under_way && !spw_scratch_leaves_room_locked(p->on.device, shape->course)) {
+    if (!is_taught && !spw_kernel_profile_is_there_locked())
+        return;
+    if (!is_under_way && is_taught && !spw_scratch_leaves_room_locked(p->on.device, shape->course)) {
         spw_info("device %d: the budget is too small to find out what can be recomputed", p->on.device->ordinal);
         shape->is_learned = true;
         return;
@@ -416,11 +425,16 @@ static void teach_unlocking(struct spw_device_loop *p)
     if (p->on.now != shape || !p->session ||
         (!is_under_way && spw_probe_session_begin_locked(p->session, shape->course, shape->serial) < 0))
         return;
-    shape->is_taught = true;
-    if (!spw_probe_session_round_unlocking(p->session) || p->on.now != shape)
+    shape->is_taught |= is_taught;
+    const enum spw_probe_session_answer answer = spw_probe_session_round_unlocking(p->session, is_taught);
+    if (answer == SPW_PROBE_SESSION_GOES_ON || p->on.now != shape)
         return;
-    shape->is_learned = true;
-    spw_tuning_learned(shape, true);
+    shape->is_learned = answer == SPW_PROBE_SESSION_LEARNED;
+    if (shape == p->known.awaited)
+        shape->may_replay = true; /* its first plan will */
+    else
+        spw_tuning_learned(shape, true);
+    spw_kernel_profile_write_unlocking();
 }
 
 bool spw_device_loop_want_versions(const struct spw_device_loop *p)

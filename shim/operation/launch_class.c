@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel_profile.h"
 #include "layout.h"
 #include "ledger.h"
 #include "log.h"
@@ -50,6 +51,10 @@ static struct spw_launch_class *find(CUfunction function, uint64_t places)
     return e ? &e->set : NULL;
 }
 
+#define WHOLE UINT64_MAX /* in place of the places of a launch */
+
+static void recall(struct spw_launch_class *set);
+
 static struct spw_launch_class *find_or_add(CUfunction function, uint64_t places, unsigned hits)
 {
     struct entry **first = bucket_of(function, places);
@@ -66,6 +71,7 @@ static struct spw_launch_class *find_or_add(CUfunction function, uint64_t places
     e->next = *first;
     *first = e;
     entries++;
+    recall(&e->set);
     return &e->set;
 }
 
@@ -99,6 +105,8 @@ struct spw_probed *spw_probed_find(const struct spw_launch_class *set, const str
     return it;
 }
 
+static void recall_probed(struct spw_probed *it);
+
 struct spw_probed *spw_probed_of_locked(struct spw_launch_class *set, struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -108,6 +116,7 @@ struct spw_probed *spw_probed_of_locked(struct spw_launch_class *set, struct spw
     *made = (struct spw_probed){
         .class = set, .next = d->probed, .other = set->probed, .device = d, .verdict = SPW_REPLAY_NOT_TRIED};
     d->probed = set->probed = made;
+    recall_probed(made);
     return made;
 }
 
@@ -177,16 +186,100 @@ void spw_launch_class_note_numbers_locked(struct spw_launch_class *set, const ui
         set->numbers[count + i] |= numbers[i] != set->numbers[i];
 }
 
-/* ---- functions as a whole ---- */
+/* ---- from one run to the next ---- */
 
-#define WHOLE UINT64_MAX /* in place of the places of a launch */
+/* What a probe says of the device's memory, or of the room that there was, may be otherwise next time. */
+static bool is_worth_keeping(enum spw_replay_verdict verdict)
+{
+    return verdict == SPW_REPLAYABLE || verdict == SPW_REPLAY_DIFFERS || verdict == SPW_REPLAY_HIDDEN_STATE ||
+           verdict == SPW_REPLAY_MISMATCH;
+}
+
+static void recall_probed(struct spw_probed *it)
+{
+    const struct spw_launch_class *set = it->class;
+    const struct spw_profile_class *known = spw_kernel_profile_find_locked(set->function, set->places, set->count);
+    if (!known)
+        return;
+    it->looks = known->looks < SPW_CLASS_SURE ? known->looks : SPW_CLASS_SURE;
+    if (known->tries && is_worth_keeping(known->verdict)) {
+        it->tries = known->tries < SPW_CLASS_SURE ? known->tries : SPW_CLASS_SURE;
+        it->verdict = known->verdict;
+    }
+}
+
+static void recall_numbers(struct spw_launch_class *set, const struct spw_profile_class *known)
+{
+    set->numbers = calloc(known->number_count ? known->number_count : 1, 2 * sizeof(*set->numbers));
+    set->number_count = set->numbers ? known->number_count : UINT32_MAX;
+    if (set->numbers && known->number_count)
+        memcpy(set->numbers, known->numbers, 2 * sizeof(*set->numbers) * known->number_count);
+}
+
+/* It is believed like what this run has observed, and checked like that. */
+static void recall(struct spw_launch_class *set)
+{
+    const bool is_whole = set->places == WHOLE;
+    const struct spw_profile_class *known = spw_kernel_profile_find_locked(set->function, WHOLE, 0);
+    if (known && known->is_condemned && is_whole)
+        set->is_condemned = true;
+    else if (known && known->is_condemned)
+        spw_function_condemn_locked(set->function);
+    known = is_whole ? NULL : spw_kernel_profile_find_locked(set->function, set->places, set->count);
+    if (!known)
+        return;
+    spw_kernel_profile_counts.used++;
+    set->changed = (known->is_refuted ? UINT64_MAX : known->changed) & all_hits(set->count);
+    for (unsigned i = 0; i < set->count; i++)
+        set->seen[i] = known->seen_unchanged[i] < SPW_CLASS_SURE ? known->seen_unchanged[i] : SPW_CLASS_SURE;
+    set->writes = set->changed ? ~read_only(set) : UINT64_MAX;
+    recall_numbers(set, known);
+}
+
+static void note(const struct spw_launch_class *set)
+{
+    struct spw_profile_class class = {.changed = set->changed,
+                                      .is_condemned = set->is_condemned,
+                                      .is_refuted = (revoked & spw_launch_class_bit_of(set->function)) != 0,
+                                      .number_count = set->number_count,
+                                      .numbers = set->numbers};
+    if ((!set->changed && !class.is_refuted && !class.is_condemned) || set->number_count > SPW_PROFILE_NUMBERS ||
+        !spw_layout_remembers(set->function))
+        return;
+    memcpy(class.seen_unchanged, set->seen, sizeof(class.seen_unchanged));
+    for (const struct spw_probed *it = set->probed; it; it = it->other) {
+        class.looks = it->looks > class.looks ? it->looks : class.looks;
+        if (!is_worth_keeping(it->verdict) || it->verdict < class.verdict)
+            continue;
+        class.tries = it->tries;
+        class.verdict = (uint8_t)it->verdict;
+    }
+    spw_kernel_profile_note_locked(set->function, set->places, set->count, &class);
+}
+
+void spw_launch_classes_note_locked(void)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    for (unsigned i = 0; i < BUCKETS; i++)
+        for (const struct entry *e = buckets[i]; e; e = e->next)
+            note(&e->set);
+}
+
+bool spw_probed_is_settled(const struct spw_probed *it)
+{
+    return it->looks >= SPW_CLASS_SURE && (!it->class->changed || it->tries || it->verdict > SPW_REPLAYABLE);
+}
+
+/* ---- functions as a whole ---- */
 
 void spw_function_condemn_locked(CUfunction function)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_launch_class *whole = function ? find_or_add(function, WHOLE, 0) : NULL;
-    if (whole)
+    if (whole) {
         whole->is_condemned = true;
+        note(whole);
+    }
     all_are_condemned |= function && !whole;
 }
 
@@ -261,6 +354,7 @@ void spw_launch_classes_refuted_locked(int device, uint64_t functions)
         "kernel is taken to write all that it is given" SPW_SEE("changed-late"),
         device);
     revoked |= functions;
+    spw_launch_classes_note_locked();
     spw_launch_classes_doubted = true;
 }
 

@@ -102,6 +102,13 @@ static inline bool spw_launch_class_is_constant(const struct spw_launch_class *s
     return set && set->is_declared && hit < SPW_CLASS_HITS && set->declared.constant >> hit & 1;
 }
 
+/* Nothing is left to be found out about launches of the class on the device: it was observed and tried, or refused. */
+bool spw_probed_is_settled(const struct spw_probed *it);
+
+/* Puts what is known of all classes into the profile (kernel_profile.h). What is known of a class begins with what is there
+ * of it. */
+void spw_launch_classes_note_locked(void);
+
 /* True when no further observation is wanted: each hit was seen to change, or often enough not to. */
 bool spw_launch_class_is_learned(const struct spw_launch_class *set);
 

@@ -2,7 +2,6 @@
 #include "twins.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -185,8 +184,6 @@ static void add_source(const void *owner, struct spw_image *image, CUcontext con
 void spw_twins_loaded(const void *owner, struct spw_image *image)
 {
     CUcontext context = NULL;
-    if (!spw_settings_get()->recompute)
-        return;
     if (image && !spw_image_is_library(image))
         (void)spw_driver.cuCtxGetCurrent(&context);
     spw_lock();
@@ -411,6 +408,13 @@ static struct source *source_of(CUfunction f, bool *ret_is_kernel)
         SPW_ASK_QUIETLY(cuKernelGetLibrary, (CUlibrary *)&owner, (CUkernel)f) == CUDA_SUCCESS)
         return find_source(owner);
     return NULL;
+}
+
+bool spw_twin_image_hash_locked(CUfunction f, struct spw_hash *ret_hash)
+{
+    bool is_kernel;
+    struct source *s = source_of(f, &is_kernel);
+    return s && spw_image_hash_locked(s->image, ret_hash);
 }
 
 static struct counterpart *find_counterpart(CUfunction f, CUcontext context)

@@ -85,6 +85,9 @@ extern struct spw_twin_counts spw_twin_counts SPW_OURS; /* guarded by the engine
 /* SPW_REPLAYABLE where the function has a twin, or may have one; else why not. */
 enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context);
 
+/* Of the image of the function's module. False: it is not known. */
+bool spw_twin_image_hash_locked(CUfunction f, struct spw_hash *ret_hash);
+
 /* Makes it, if there is none yet. Negative: there cannot be one, which is said at level info. */
 int spw_twin_make_locked(CUfunction f, CUcontext context);
 

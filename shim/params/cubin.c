@@ -47,3 +47,25 @@ bool spw_cubin_open(struct spw_cubin *f, struct spw_image_part all)
     f->names = f->header.e_shstrndx == SHN_XINDEX ? first.sh_link : f->header.e_shstrndx;
     return f->sections <= (all.count - f->header.e_shoff) / sizeof(Elf64_Shdr);
 }
+
+static void add_to_hash(struct spw_hash *hash, const void *bytes, size_t size)
+{
+    struct spw_hash both[2] = {*hash};
+    spw_hash_host(bytes, size, &both[1]);
+    spw_hash_host(both, sizeof(both), hash);
+}
+
+void spw_cubin_hash(const struct spw_cubin *f, struct spw_hash *ret_hash)
+{
+    *ret_hash = (struct spw_hash){0};
+    add_to_hash(ret_hash, &f->header, sizeof(f->header));
+    for (uint64_t i = 0; i < f->sections; i++) {
+        Elf64_Shdr section;
+        (void)spw_cubin_section(f, i, &section);
+        add_to_hash(ret_hash, &section, sizeof(section));
+        const bool is_there = section.sh_type != SHT_NOBITS && section.sh_offset <= f->all.count &&
+                              section.sh_size <= f->all.count - section.sh_offset;
+        if (is_there)
+            add_to_hash(ret_hash, f->all.bytes + section.sh_offset, section.sh_size);
+    }
+}

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "globals_parts.h"
+#include "hash.h"
 
 struct spw_cubin {
     struct spw_image_part all;
@@ -23,6 +24,9 @@ bool spw_cubin_open(struct spw_cubin *ret, struct spw_image_part all);
 /* False: it has no such bytes, no such section. */
 bool spw_cubin_read(const struct spw_cubin *f, uint64_t offset, void *to, size_t bytes);
 bool spw_cubin_section(const struct spw_cubin *f, uint64_t number, Elf64_Shdr *ret);
+
+/* Of what it holds: header, sections and what is in them, not of what lies in between. */
+void spw_cubin_hash(const struct spw_cubin *f, struct spw_hash *ret_hash);
 
 /* The name at `offset` of a section of names; NULL: there is none. */
 const char *spw_cubin_name(const struct spw_cubin *f, uint64_t section, uint64_t offset);

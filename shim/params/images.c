@@ -15,6 +15,7 @@
 #include "architectures.h"
 #include "lock.h"
 #include "ask.h"
+#include "cubin.h"
 #include "globals.h"
 #include "result.h"
 
@@ -44,6 +45,8 @@ struct spw_image {
     size_t bytes;        /* of the image; 0: its form is not known, or it is a file */
     size_t sample_bytes; /* of what is not copied */
     unsigned char sample[SAMPLE];
+    bool is_hashed;
+    struct spw_hash hash; /* of all of it */
     unsigned option_count, library_option_count;
     CUjit_option *options; /* their values, the library's options and their values lie behind */
     void **values;
@@ -429,20 +432,27 @@ void spw_image_unload_locked(const struct spw_image *image, void *handle)
         (void)SPW_ASK(cuModuleUnload, handle);
 }
 
-/* ---- what it lists ---- */
+/* ---- what is in it ---- */
 
-static const char *list_file(const struct spw_image *image, struct spw_globals *ret)
+/* What a file holds, of malloc(); NULL: it cannot be read. */
+static char *read_file(const struct spw_image *image)
 {
     const size_t bytes = (size_t)image->file.st_size;
     FILE *file = bytes <= SPW_IMAGES_MAX_BYTES ? fopen(image->path, "re") : NULL;
     char *contents = file ? malloc(bytes + 1) : NULL;
-    const char *why = "its file cannot be read";
-    if (contents && fread(contents, 1, bytes, file) == bytes)
-        why = spw_globals_list(contents, bytes, spw_architectures_locked(), ret);
-    free(contents);
+    if (contents && fread(contents, 1, bytes, file) != bytes) {
+        free(contents);
+        contents = NULL;
+    }
     if (file)
         (void)fclose(file);
-    return why;
+    return contents;
+}
+
+/* Of a file those that were read. */
+static const void *bytes_in(const struct spw_image *image, const char *contents)
+{
+    return is_file(image) ? (const void *)contents : (const void *)image->wrapper.data;
 }
 
 const char *spw_image_globals_locked(const struct spw_image *image, struct spw_globals *ret)
@@ -451,8 +461,35 @@ const char *spw_image_globals_locked(const struct spw_image *image, struct spw_g
     *ret = (struct spw_globals){0};
     if (image->lacks || !is_still_there(image))
         return "what it was loaded from is not there any more, or has changed";
-    if (is_file(image))
-        return list_file(image, ret);
-    return image->bytes ? spw_globals_list(image->wrapper.data, image->bytes, spw_architectures_locked(), ret)
-                        : "its form is not known";
+    if (!spw_image_bytes(image))
+        return "its form is not known";
+    char *contents = is_file(image) ? read_file(image) : NULL;
+    if (is_file(image) && !contents)
+        return "its file cannot be read";
+    const char *why = spw_globals_list(bytes_in(image, contents), spw_image_bytes(image), spw_architectures_locked(), ret);
+    free(contents);
+    return why;
+}
+
+static void hash_contents(struct spw_image_part all, struct spw_hash *ret_hash)
+{
+    struct spw_cubin cubin;
+    if (spw_cubin_open(&cubin, all))
+        spw_cubin_hash(&cubin, ret_hash);
+    else
+        spw_hash_host(all.bytes, all.count, ret_hash);
+}
+
+bool spw_image_hash_locked(struct spw_image *image, struct spw_hash *ret_hash)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (!image->is_hashed && !image->lacks && spw_image_bytes(image) && is_still_there(image)) {
+        char *contents = is_file(image) ? read_file(image) : NULL;
+        image->is_hashed = contents || !is_file(image);
+        if (image->is_hashed)
+            hash_contents((struct spw_image_part){bytes_in(image, contents), spw_image_bytes(image)}, &image->hash);
+        free(contents);
+    }
+    *ret_hash = image->hash;
+    return image->is_hashed;
 }

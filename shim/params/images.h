@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "hash.h"
+
 /* Programs that compile kernels while they run load some hundred of them, of some tens of KiB; larger images come with
  * libraries, and lie in these. */
 #define SPW_IMAGES_MAX_BYTES ((size_t)64 << 20) /* of all copies together */
@@ -59,6 +61,9 @@ int spw_image_load_locked(const struct spw_image *image, void **ret_handle);
 
 /* Of what was loaded so; its context is current. */
 void spw_image_unload_locked(const struct spw_image *image, void *handle);
+
+/* Of all its bytes, a file's contents included. False: they are not there any more, or their form is not known. */
+bool spw_image_hash_locked(struct spw_image *image, struct spw_hash *ret_hash);
 
 size_t spw_images_copied_bytes_locked(void);
 

@@ -10,6 +10,7 @@
 #include "refusals.h"
 #include "recorded_op.h"
 #include "call_args.h"
+#include "kernel_profile.h"
 #include "probe.h"
 #include "readable.h"
 #include "launch_class.h"
@@ -34,6 +35,8 @@ struct spw_probe_session {
     bool is_paused;            /* the course may be gone by now */
     struct fact *facts;        /* by operation */
     bool is_begun;
+    bool is_recalled; /* what earlier runs have found out was told to the course */
+    bool is_probing;
     bool is_seen; /* all operations have come */
     struct spw_probe_session_result result;
 };
@@ -88,7 +91,10 @@ int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_cours
     l->is_paused = false;
     if (goes_on) {
         spw_versions_keep_locked(true);
-        spw_probe_go_on(l->probe);
+        if (l->is_probing)
+            spw_probe_go_on(l->probe);
+        else
+            l->is_begun = false;
         return 0;
     }
     if (l->course)
@@ -98,9 +104,8 @@ int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_cours
         return -ENOMEM;
     l->course = course;
     l->serial = serial;
-    l->is_seen = l->is_begun = false;
+    l->is_seen = l->is_begun = l->is_recalled = l->is_probing = false;
     spw_versions_keep_locked(true);
-    spw_probe_begin(l->probe, course, work_us(course));
     return 0;
 }
 
@@ -175,9 +180,9 @@ void spw_probe_session_op_locked(struct spw_probe_session *l, struct spw_op *op,
 /* ---- conclusions ---- */
 
 /* NULL: nothing is known of the launch by now. */
-static const struct spw_launch_class *class_of(const struct fact *f)
+static struct spw_launch_class *class_of(const struct fact *f)
 {
-    const struct spw_launch_class *class = f->number ? spw_launch_class_of_locked(f->function, f->places, f->hits) : NULL;
+    struct spw_launch_class *class = f->number ? spw_launch_class_of_locked(f->function, f->places, f->hits) : NULL;
     return class && class->number == f->number ? class : NULL;
 }
 
@@ -245,7 +250,7 @@ static void say_classes(const struct spw_probe_session *l)
     }
 }
 
-static void finish(struct spw_probe_session *l)
+static void conclude_all(struct spw_probe_session *l)
 {
     uint32_t most = 0;
     memset(&l->result, 0, sizeof(l->result));
@@ -261,25 +266,59 @@ static void finish(struct spw_probe_session *l)
         spw_refusals_learned_locked(l->device, l->course, judged);
     free(access);
     free(judged);
+}
+
+static void finish(struct spw_probe_session *l)
+{
+    conclude_all(l);
+    spw_launch_classes_note_locked();
     forget_course(l);
+}
+
+/* What earlier runs have found out of each operation is known from here on. True: that is all there is. */
+static bool recall_classes(struct spw_probe_session *l)
+{
+    bool all = true;
+    for (uint32_t i = 0; i < l->course->op_count; i++) {
+        const struct fact *f = &l->facts[i];
+        struct spw_launch_class *class = class_of(f);
+        const struct spw_probed *it = class ? spw_probed_of_locked(class, l->device) : NULL;
+        all &= !f->function || f->refused != SPW_REPLAYABLE || (it && spw_probed_is_settled(it));
+    }
+    return all;
+}
+
+static enum spw_probe_session_answer recall(struct spw_probe_session *l)
+{
+    l->is_recalled = true; /* is asked once for each course */
+    if (recall_classes(l)) {
+        finish(l);
+        return SPW_PROBE_SESSION_LEARNED;
+    }
+    conclude_all(l);
+    return SPW_PROBE_SESSION_RECALLED;
 }
 
 /* What is learned from begins anywhere in an iteration, and the first whole one is only looked at: nothing is probed before
  * all operations have come. */
-bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
+enum spw_probe_session_answer spw_probe_session_round_unlocking(struct spw_probe_session *l, bool may_probe)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!l->course)
-        return false;
-    if (!l->is_begun) {
-        l->is_begun = true;
-        return false;
-    }
-    l->is_seen = true;
+    const bool is_first = !l->is_begun;
+    l->is_begun = true;
+    if (!l->course || is_first)
+        return SPW_PROBE_SESSION_GOES_ON;
+    const enum spw_probe_session_answer answer =
+        l->is_recalled || !spw_kernel_profile_is_there_locked() ? SPW_PROBE_SESSION_GOES_ON : recall(l);
+    if (!may_probe || answer == SPW_PROBE_SESSION_LEARNED)
+        return answer;
+    if (!l->is_probing)
+        spw_probe_begin(l->probe, l->course, work_us(l->course));
+    l->is_seen = l->is_probing = true;
     if (!spw_probe_round_unlocking(l->probe))
-        return false;
+        return answer;
     finish(l);
-    return true;
+    return SPW_PROBE_SESSION_LEARNED;
 }
 
 int spw_probe_session_give_room_locked(struct spw_probe_session *l)

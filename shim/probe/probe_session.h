@@ -21,9 +21,16 @@ void spw_probe_session_destroy(struct spw_probe_session *session);        /* NUL
 int spw_probe_session_begin_locked(struct spw_probe_session *session, struct spw_course *course, uint64_t serial);
 bool spw_probe_session_is_about(const struct spw_probe_session *session, const struct spw_course *course);
 
-/* An iteration of it begins. True: that is all, the course knows. The device's slow lock is held too, and the engine lock is
- * let go of while room is made for scratch memory. */
-bool spw_probe_session_round_unlocking(struct spw_probe_session *session);
+enum spw_probe_session_answer {
+    SPW_PROBE_SESSION_GOES_ON,
+    SPW_PROBE_SESSION_RECALLED, /* so does it, and the course knows what earlier runs have found out (kernel_profile.h) */
+    SPW_PROBE_SESSION_LEARNED   /* that is all, the course knows */
+};
+
+/* An iteration of it begins, in which launches may be probed if it `may_probe`; without, the course is told of what earlier
+ * runs have found out. The device's slow lock is held too, and the engine lock is let go of while room is made for scratch
+ * memory. */
+enum spw_probe_session_answer spw_probe_session_round_unlocking(struct spw_probe_session *session, bool may_probe);
 
 /* An operation lacks memory. 1: what learning has taken of it went to the cache; 0: there is none; -EAGAIN: it is in use.
  * Slow lock too. */

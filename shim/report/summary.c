@@ -14,6 +14,7 @@
 #include "engine.h"
 #include "events.h"
 #include "hostpool.h"
+#include "kernel_profile.h"
 #include "ledger.h"
 #include "lock.h"
 #include "names.h"
@@ -145,6 +146,13 @@ static void write_verified(FILE *f)
             U(v->compared_bytes));
 }
 
+static void write_profile(FILE *f)
+{
+    const struct spw_kernel_profile_counts *p = &spw_kernel_profile_counts;
+    fprintf(f, "  \"profile\": {\"read_classes\": %llu, \"used_classes\": %llu, \"written_count\": %llu},\n", U(p->read),
+            U(p->used), U(p->written));
+}
+
 static void write_spots(FILE *f)
 {
     const struct spw_spot_check_counts *s = &spw_spot_check_counts;
@@ -240,6 +248,7 @@ static void write_json(FILE *f)
     spw_summary_write_replayed(f);
     fprintf(f, ",\n");
     write_verified(f);
+    write_profile(f);
     write_host(f);
     write_names(f);
     fprintf(f, "  \"devices\": [");
@@ -290,6 +299,7 @@ __attribute__((destructor)) static void tell(void)
     spw_plan_follower_stop();
     if (!spw_try_lock())
         return; /* a thread was ended in the middle of something: the figures may be half changed */
+    spw_kernel_profile_write_unlocking();
     tell_devices();
     tell_verified();
     if (spw_settings_get()->summary[0])
