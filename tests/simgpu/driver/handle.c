@@ -63,5 +63,6 @@ void handle_remove(const void *object)
 
 bool handle_is(enum handle kind, const void *object)
 {
-    return room && object && find(table, room, object)->object && find(table, room, object)->kind == kind;
+    const struct entry *e = room && object ? find(table, room, object) : NULL;
+    return e && e->object && e->kind == kind;
 }

@@ -25,6 +25,7 @@
 
 static struct {
     double host_ns, device_ns;
+    double quiet_until_ns; /* no lane changes before, as far as known: programs ask more often than things happen */
     uint64_t serial, kernels;
     struct lane instant; /* operations that take no time */
     struct lane host;    /* host functions */
@@ -84,6 +85,7 @@ double sim_bytes_ns(double bytes, double gbps)
 
 static void lane_add(struct lane *lane, struct op *op)
 {
+    sim.quiet_until_ns = 0;
     struct op **at = lane->tail;
     struct op *last = lane->head ? (struct op *)((char *)lane->tail - offsetof(struct op, next)) : NULL;
     if (last && (last->ready_ns > op->ready_ns || (last->ready_ns == op->ready_ns && last->serial > op->serial))) {
@@ -114,6 +116,7 @@ static void lane_change_rate(struct lane *lane, double now)
     struct op *op = lane->running;
     if (!op)
         return;
+    sim.quiet_until_ns = 0;
     op->work_ns -= (now - lane->since_ns) * lane->rate;
     if (op->work_ns < 0)
         op->work_ns = 0;
@@ -255,6 +258,7 @@ static void *serve(void *unused)
         service.op = NULL;
         sim.serving = false;
         sim.host.running = NULL;
+        sim.quiet_until_ns = 0;
         sim.device_ns = later(sim.device_ns, op->end_ns);
         stats.host_functions++;
         op_complete(op, op->end_ns);
@@ -324,9 +328,14 @@ static enum step step(double limit)
 {
     double due;
     end_meetings();
-    struct lane *lane = lane_next(&due);
-    if (!lane || due > limit)
+    if (limit < sim.quiet_until_ns)
         return STEP_NOTHING;
+    struct lane *lane = lane_next(&due);
+    if (!lane || due > limit) {
+        sim.quiet_until_ns = due;
+        return STEP_NOTHING;
+    }
+    sim.quiet_until_ns = 0;
     if (lane->running && lane == &sim.host)
         return STEP_HOST_FUNCTION;
     sim.device_ns = due;
