@@ -74,10 +74,24 @@ static enum spw_device_state trusted(const struct spw_tuned_iteration *shape)
     return shape->in_a_row >= CONFIRMED ? SPW_DEVICE_CONFIRMED : SPW_DEVICE_FOLLOWING;
 }
 
-/* 0 or -ENOMEM. */
+/* Where earlier runs have left something, the first iteration of a course is listened to: recall() says what for. */
+static void listen(struct spw_device_loop *p, const struct spw_tuned_iteration *shape)
+{
+    if (!spw_settings_get()->recompute || shape->is_learned || shape->is_recalled || !spw_kernel_profile_is_there_locked() ||
+        (p->session && !spw_probe_session_is_idle(p->session)))
+        return;
+    if (!p->session)
+        p->session = spw_probe_session_create(p->on.device);
+    if (p->session)
+        (void)spw_probe_session_begin_locked(p->session, shape->course, shape->serial, true);
+}
+
+/* Its first operation is the next. 0 or -ENOMEM. */
 static int enter_course(struct spw_device_loop *p, struct spw_tuned_iteration *shape)
 {
     const int r = spw_plan_executor_enter_locked(&p->on, shape);
+    if (r == 0)
+        listen(p, shape);
     if (r == 0)
         enter(p, spw_plan_executor_is_there(&p->on) ? trusted(shape) : SPW_DEVICE_FOLLOWING);
     if (r == -ENOMEM)
@@ -190,11 +204,28 @@ static void begin_by_plan(struct spw_device_loop *p, const struct spw_course_pla
         (void)spw_mover_out_after_in_locked(p->on.device);
 }
 
+/* An iteration of the course is complete. What earlier runs know of its kernels is planned with at once. */
+static void recall(struct spw_device_loop *p)
+{
+    struct spw_tuned_iteration *shape = p->on.now;
+    if (shape->is_recalled || !spw_probe_session_is_about(p->session, shape->course))
+        return;
+    shape->is_recalled = true;
+    const enum spw_probe_session_answer answer = spw_probe_session_recall_locked(p->session);
+    shape->is_learned |= answer == SPW_PROBE_SESSION_LEARNED;
+    if (answer == SPW_PROBE_SESSION_GOES_ON)
+        return;
+    if (shape == p->known.awaited)
+        shape->may_replay = true; /* its first plan will */
+    else
+        spw_tuning_learned(shape, true);
+}
+
 /* The course is complete, and what comes next belongs to the iteration after it, for which the device is made ready in steps
  * that each make use of those before. False: the iteration was given up. */
 static bool next_round(struct spw_device_loop *p)
 {
-    /* 1. What the iteration was, as long as nothing has changed. The plan is for comparison only: step 4 may end it. */
+    /* 1. What the iteration was, as long as nothing has changed. The plan is for comparison only: step 5 may end it. */
     const struct spw_course_plan *before = p->on.now->plan;
     const bool all_done = p->on.next_due == before->actions.count, was_told = spw_device_loop_is_told(p),
                is_learning = spw_probe_session_is_about(p->session, p->on.now->course),
@@ -208,21 +239,24 @@ static bool next_round(struct spw_device_loop *p)
     if (!spw_device_loop_is_told(p) && spw_known_iterations_is_recording(&p->known))
         spw_known_iterations_stop_recording_locked(&p->known);
 
-    /* 4. The plan for the next one, in which what was learned from says nothing of the time that a step takes. */
+    /* 4. What earlier runs know of its kernels, now that each has come. */
+    recall(p);
+
+    /* 5. The plan for the next one, in which what was learned from says nothing of the time that a step takes. */
     const bool is_as_it_was = spw_tuning_improve(p->on.device, p->on.now, !is_learning);
 
-    /* 5. Back to the beginning, with the actions of that plan. The detector is told now of what it was not told, for it will
+    /* 6. Back to the beginning, with the actions of that plan. The detector is told now of what it was not told, for it will
      * be told of the rest. */
     rewind_course(p, spw_device_loop_is_told(p) && !was_told);
 
-    /* 6. Whether it can go on. What is gone is looked for in operations that are told of; where they are not, the tensors
+    /* 7. Whether it can go on. What is gone is looked for in operations that are told of; where they are not, the tensors
      * have to be there under their new numbers. */
     if (!is_as_it_was || !(was_told ? was_there : spw_plan_executor_is_there(&p->on))) {
         give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
         return false;
     }
 
-    /* 7. It begins: with the plan's copies, and with its time. */
+    /* 8. It begins: with the plan's copies, and with its time. */
     begin_by_plan(p, before, all_done);
     spw_plan_follower_begins_locked(p->on.device, p->on.stream, p->on.now->id, p->on.now->number);
     if (is_learning)
@@ -401,40 +435,47 @@ static bool may_probe(const struct spw_device_loop *p, const struct spw_tuned_it
            (shape->in_a_row >= TAUGHT_AFTER || shape->followed >= TAUGHT_AFTER_ALL || shape->is_taught);
 }
 
-/* Iterations of the course are learned from, as far as it is new. What earlier runs have left is asked of the first that
- * comes. Where something else came meanwhile, as evaluations do, it goes on as soon as the course is back. */
+/* The session is about the course, which may be probed from the next round on. False: not yet, or not at all. */
+static bool begin_to_teach_unlocking(struct spw_device_loop *p, struct spw_tuned_iteration *shape)
+{
+    const bool is_under_way = spw_probe_session_is_about(p->session, shape->course);
+    if (is_under_way && shape->is_taught)
+        return true;
+    if (!spw_scratch_leaves_room_locked(p->on.device, shape->course)) {
+        spw_info("device %d: the budget is too small to find out what can be recomputed", p->on.device->ordinal);
+        shape->is_learned = true;
+        return false;
+    }
+    if (!p->session)
+        p->session = spw_probe_session_create(p->on.device);
+    if (spw_digests_open_unlocking(p->on.device, p->on.stream->context) == -ENOMEM)
+        return false; /* the next iteration may find room */
+    return p->on.now == shape && p->session &&
+           (is_under_way || spw_probe_session_begin_locked(p->session, shape->course, shape->serial, false) == 0);
+}
+
+/* Iterations of the course are learned from, as far as it is new, once it has come a few times. Where something else came
+ * meanwhile, as evaluations do, it goes on as soon as the course is back. One that is only listened to needs digests for
+ * what earlier runs know of it. */
 static void teach_unlocking(struct spw_device_loop *p)
 {
     struct spw_tuned_iteration *shape = p->on.now;
     p->began = false;
     if (!spw_settings_get()->recompute || !shape || shape->is_learned || is_as_fast_as_can_be(shape->plan))
         return;
-    const bool is_taught = may_probe(p, shape);
-    const bool is_under_way = spw_probe_session_is_about(p->session, shape->course);
-    if (!is_taught && !spw_kernel_profile_is_there_locked())
-        return;
-    if (!is_under_way && is_taught && !spw_scratch_leaves_room_locked(p->on.device, shape->course)) {
-        spw_info("device %d: the budget is too small to find out what can be recomputed", p->on.device->ordinal);
-        shape->is_learned = true;
+    if (!may_probe(p, shape)) {
+        if (spw_probe_session_is_about(p->session, shape->course) &&
+            spw_digests_open_unlocking(p->on.device, p->on.stream->context) < 0 && p->on.now == shape)
+            spw_probe_session_pause_locked(p->session);
         return;
     }
-    if (!p->session)
-        p->session = spw_probe_session_create(p->on.device);
-    if (!is_under_way && spw_digests_open_unlocking(p->on.device, p->on.stream->context) == -ENOMEM)
-        return; /* the next iteration may find room */
-    if (p->on.now != shape || !p->session ||
-        (!is_under_way && spw_probe_session_begin_locked(p->session, shape->course, shape->serial) < 0))
+    if (!begin_to_teach_unlocking(p, shape))
         return;
-    shape->is_taught |= is_taught;
-    const enum spw_probe_session_answer answer = spw_probe_session_round_unlocking(p->session, is_taught);
-    if (answer == SPW_PROBE_SESSION_GOES_ON || p->on.now != shape)
+    shape->is_taught = true;
+    if (!spw_probe_session_round_unlocking(p->session) || p->on.now != shape)
         return;
-    shape->is_learned = answer == SPW_PROBE_SESSION_LEARNED;
-    if (shape == p->known.awaited)
-        shape->may_replay = true; /* its first plan will */
-    else
-        spw_tuning_learned(shape, true);
-    spw_kernel_profile_write_unlocking();
+    shape->is_learned = true;
+    spw_tuning_learned(shape, true);
 }
 
 bool spw_device_loop_want_versions(const struct spw_device_loop *p)
@@ -469,6 +510,7 @@ void spw_device_loop_look_after_unlocking(struct spw_device_loop *p,
     await_durations(p);
     if (p->began) {
         teach_unlocking(p);
+        spw_kernel_profile_write_unlocking();
         spare_versions(p->on.device, p->on.stream);
     }
     if (p->on.now && !p->on.conforms && spw_plan_executor_conform_locked(&p->on) < 0)

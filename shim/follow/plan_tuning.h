@@ -53,6 +53,7 @@ struct spw_tuned_iteration {
     bool lacked_memory; /* for planning: worth another attempt */
     bool may_replay;    /* plans may have operations of it run again */
     bool knows_more;    /* its course does, than when it was planned last */
+    bool is_recalled;   /* its course was told what earlier runs know of its kernels (kernel_profile.h) */
     bool is_taught;     /* its course has been learned from, if not to the end */
     bool is_learned;    /* its course tells reads from writes, and what can be replayed */
     bool *hopeless;     /* by operation: a wait of the host behind it did not end (throttle.h); NULL: no memory */

@@ -243,9 +243,6 @@ static void note(const struct spw_launch_class *set)
                                       .is_refuted = (revoked & spw_launch_class_bit_of(set->function)) != 0,
                                       .number_count = set->number_count,
                                       .numbers = set->numbers};
-    if ((!set->changed && !class.is_refuted && !class.is_condemned) || set->number_count > SPW_PROFILE_NUMBERS ||
-        !spw_layout_remembers(set->function))
-        return;
     memcpy(class.seen_unchanged, set->seen, sizeof(class.seen_unchanged));
     for (const struct spw_probed *it = set->probed; it; it = it->other) {
         class.looks = it->looks > class.looks ? it->looks : class.looks;
@@ -254,7 +251,9 @@ static void note(const struct spw_launch_class *set)
         class.tries = it->tries;
         class.verdict = (uint8_t)it->verdict;
     }
-    spw_kernel_profile_note_locked(set->function, set->places, set->count, &class);
+    const bool is_known = class.looks || class.changed || class.is_refuted || class.is_condemned;
+    if (is_known && class.number_count <= SPW_PROFILE_NUMBERS && spw_layout_remembers(set->function))
+        spw_kernel_profile_note_locked(set->function, set->places, set->count, &class);
 }
 
 void spw_launch_classes_note_locked(void)

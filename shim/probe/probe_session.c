@@ -35,7 +35,6 @@ struct spw_probe_session {
     bool is_paused;            /* the course may be gone by now */
     struct fact *facts;        /* by operation */
     bool is_begun;
-    bool is_recalled; /* what earlier runs have found out was told to the course */
     bool is_probing;
     bool is_seen; /* all operations have come */
     struct spw_probe_session_result result;
@@ -84,7 +83,7 @@ static double work_us(const struct spw_course *course)
     return us;
 }
 
-int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_course *course, uint64_t serial)
+int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_course *course, uint64_t serial, bool begins_now)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const bool goes_on = l->course && l->is_paused && l->serial == serial;
@@ -94,7 +93,7 @@ int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_cours
         if (l->is_probing)
             spw_probe_go_on(l->probe);
         else
-            l->is_begun = false;
+            l->is_begun = begins_now;
         return 0;
     }
     if (l->course)
@@ -104,9 +103,15 @@ int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_cours
         return -ENOMEM;
     l->course = course;
     l->serial = serial;
-    l->is_seen = l->is_begun = l->is_recalled = l->is_probing = false;
+    l->is_begun = begins_now;
+    l->is_seen = l->is_probing = false;
     spw_versions_keep_locked(true);
     return 0;
+}
+
+bool spw_probe_session_is_idle(const struct spw_probe_session *l)
+{
+    return !l->course;
 }
 
 bool spw_probe_session_is_about(const struct spw_probe_session *l, const struct spw_course *course)
@@ -288,9 +293,11 @@ static bool recall_classes(struct spw_probe_session *l)
     return all;
 }
 
-static enum spw_probe_session_answer recall(struct spw_probe_session *l)
+enum spw_probe_session_answer spw_probe_session_recall_locked(struct spw_probe_session *l)
 {
-    l->is_recalled = true; /* is asked once for each course */
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (!l->is_begun || !spw_kernel_profile_is_there_locked())
+        return SPW_PROBE_SESSION_GOES_ON;
     if (recall_classes(l)) {
         finish(l);
         return SPW_PROBE_SESSION_LEARNED;
@@ -301,24 +308,20 @@ static enum spw_probe_session_answer recall(struct spw_probe_session *l)
 
 /* What is learned from begins anywhere in an iteration, and the first whole one is only looked at: nothing is probed before
  * all operations have come. */
-enum spw_probe_session_answer spw_probe_session_round_unlocking(struct spw_probe_session *l, bool may_probe)
+bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const bool is_first = !l->is_begun;
     l->is_begun = true;
     if (!l->course || is_first)
-        return SPW_PROBE_SESSION_GOES_ON;
-    const enum spw_probe_session_answer answer =
-        l->is_recalled || !spw_kernel_profile_is_there_locked() ? SPW_PROBE_SESSION_GOES_ON : recall(l);
-    if (!may_probe || answer == SPW_PROBE_SESSION_LEARNED)
-        return answer;
+        return false;
     if (!l->is_probing)
         spw_probe_begin(l->probe, l->course, work_us(l->course));
     l->is_seen = l->is_probing = true;
     if (!spw_probe_round_unlocking(l->probe))
-        return answer;
+        return false;
     finish(l);
-    return SPW_PROBE_SESSION_LEARNED;
+    return true;
 }
 
 int spw_probe_session_give_room_locked(struct spw_probe_session *l)

@@ -16,10 +16,16 @@ struct spw_probe_session *spw_probe_session_create(struct spw_device *d); /* NUL
 void spw_probe_session_destroy(struct spw_probe_session *session);        /* NULL is fine */
 
 /* The next iterations are to be learned from, the first time or where a pause ended them. The course stays the caller's, and
- * must be there until pause() or the end; `serial` is that of its iteration, which no other ever has. 0 or -ENOMEM. Versions
- * are kept from now on (versions.h). */
-int spw_probe_session_begin_locked(struct spw_probe_session *session, struct spw_course *course, uint64_t serial);
+ * must be there until pause() or the end; `serial` is that of its iteration, which no other ever has. `begins_now`: its
+ * first operation is the next. 0 or -ENOMEM. Versions are kept from now on (versions.h). */
+int spw_probe_session_begin_locked(struct spw_probe_session *session, struct spw_course *course, uint64_t serial,
+                                   bool begins_now);
+bool spw_probe_session_is_idle(const struct spw_probe_session *session); /* about none, not even one that is paused */
 bool spw_probe_session_is_about(const struct spw_probe_session *session, const struct spw_course *course);
+
+/* An iteration of it begins, in which launches may be probed. True: that is all, the course knows. The device's slow lock is
+ * held too, and the engine lock is let go of while room is made for scratch memory. */
+bool spw_probe_session_round_unlocking(struct spw_probe_session *session);
 
 enum spw_probe_session_answer {
     SPW_PROBE_SESSION_GOES_ON,
@@ -27,10 +33,8 @@ enum spw_probe_session_answer {
     SPW_PROBE_SESSION_LEARNED   /* that is all, the course knows */
 };
 
-/* An iteration of it begins, in which launches may be probed if it `may_probe`; without, the course is told of what earlier
- * runs have found out. The device's slow lock is held too, and the engine lock is let go of while room is made for scratch
- * memory. */
-enum spw_probe_session_answer spw_probe_session_round_unlocking(struct spw_probe_session *session, bool may_probe);
+/* An iteration of it is complete, whether launches may be probed by now or not. */
+enum spw_probe_session_answer spw_probe_session_recall_locked(struct spw_probe_session *session);
 
 /* An operation lacks memory. 1: what learning has taken of it went to the cache; 0: there is none; -EAGAIN: it is in use.
  * Slow lock too. */
