@@ -32,7 +32,7 @@ struct copy { /* one driver call that copies or sets */
     bool reads_early;            /* the program allows that it reads memory of ours before its stream has come that far */
     bool is_blind;               /* what it brings nobody can see yet, and something of the same call may follow it */
     bool cuts_words;             /* it sets a part of a word of 8 bytes, which may be an address with what is beside it */
-    bool writes_variable;        /* of a module */
+    unsigned variables;          /* writes to variables of modules */
     uint64_t bytes;              /* copied or set, in our arenas */
     CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
     CUdeviceptr written_few[ENDS], read_few[ENDS], hits[2 * ENDS];
@@ -49,7 +49,8 @@ static void copy_init(struct copy *c)
     c->unsettled = !spw_seeking || spw_seek_pending();
     atomic_fetch_add_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     c->writes = c->reads = 0;
-    c->sets = c->reads_early = c->is_blind = c->cuts_words = c->writes_variable = false;
+    c->sets = c->reads_early = c->is_blind = c->cuts_words = false;
+    c->variables = 0;
     c->bytes = 0;
     c->stream = NULL;
     c->graph = NULL;
@@ -81,9 +82,9 @@ static bool copy_reserve(struct copy *c, size_t ends)
 /* What a module's variables hold, no parameter of a launch leads to. */
 static __attribute__((noinline)) void write_outside(struct copy *c, CUdeviceptr a, size_t bytes)
 {
+    c->variables += spw_twins_write(a, bytes);
     if (spw_versions_kept && c->failure == 0)
         c->failure = spw_versions_break_for(a);
-    c->writes_variable |= spw_twins_write(a, bytes);
 }
 
 /* A stretch of memory at one end: its first and last byte stand for it. */
@@ -111,7 +112,7 @@ static void read_in_order(struct copy *c, CUdeviceptr a, CUmemcpySrcAccessOrder 
 
 static CUresult pin_ends(const struct copy *c)
 {
-    if (!c->graph && (c->sets ? c->writes_variable : c->writes != 1 || c->reads != 1))
+    if (!c->graph && (c->sets ? c->variables : c->writes != 1 || c->reads != 1))
         spw_graph_writes_meet(NULL);
     for (unsigned i = 0; i < c->writes; i++)
         spw_pin_of_node(c->written[i], "a graph copies to it");
@@ -175,7 +176,7 @@ static CUresult copy_end(struct copy *c, CUresult result)
             spw_seek_copied(&c->op, c->bytes, c->unsettled);
         spw_op_answered(&c->op, result == CUDA_SUCCESS);
     }
-    if (__builtin_expect(c->writes_variable, 0))
+    for (unsigned i = 0; i < c->variables; i++)
         spw_twins_written(c->stream);
     atomic_fetch_sub_explicit(&spw_pointer_tables_being_told, 1, memory_order_relaxed);
     free(c->many);

@@ -9,6 +9,7 @@
 #include "pin.h"
 #include "hooks_pin.h"
 #include "log.h"
+#include "twins.h"
 #include "unnamed.h"
 #include "versions.h"
 
@@ -33,6 +34,18 @@ static void pin_shared(CUdeviceptr address)
 
 /* ---- stream memory operations, and semaphores ---- */
 
+/* A stream writes a word there, or a graph does whenever it is launched. Where that is a constant of a module, what its
+ * kernels read is not known any more. */
+static void pin_written(CUdeviceptr address)
+{
+    pin(address, why_memop);
+    if (spw_in_arena(address))
+        return;
+    spw_twins_copied(address, sizeof(cuuint64_t));
+    const int r = spw_versions_break_for(address);
+    spw_pin_failure = r < 0 ? r : spw_pin_failure;
+}
+
 void spw_pin_order_is_unseen(void)
 {
     const int r = spw_versions_order_is_unseen();
@@ -50,14 +63,14 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
         spw_pin_order_is_unseen();
         break;
     case CU_STREAM_MEM_OP_WRITE_VALUE_32:
-        pin(p->writeValue.address, why_memop);
+        pin_written(p->writeValue.address);
         break;
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
-        pin(p->writeValue.address, why_memop);
+        pin_written(p->writeValue.address);
         pin(p->writeValue.value64, why_written); /* kernels follow it */
         break;
     case ATOMIC_REDUCTION: /* the operation, flags, what is done and with which type, 4 bytes each, then the address */
-        pin(p->pad[2], why_memop);
+        pin_written(p->pad[2]);
         break;
     case CU_STREAM_MEM_OP_BARRIER:
     case CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES:
@@ -84,7 +97,7 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
     CUresult spw_on_##symbol(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
     { \
         spw_pin_failure = 0; \
-        pin(addr, why_memop); \
+        pin_written(addr); \
         pin(value, why_written); \
         SUBMIT(symbol, s, (stream, addr, value, flags)); \
     }

@@ -19,7 +19,7 @@ int spw_module_variables_add(struct spw_module_variable **list, const char *name
         free(v);
         return -ENOMEM;
     }
-    *v = (struct spw_module_variable){own, context, address, bytes, false, *list};
+    *v = (struct spw_module_variable){own, context, address, bytes, false, false, *list};
     *list = v;
     return 0;
 }
@@ -44,6 +44,29 @@ void spw_module_variables_free(struct spw_module_variable **list, const CUcontex
         free(v->name);
         free(v);
     }
+}
+
+bool spw_module_variables_write(struct spw_module_variable *list, CUdeviceptr address, size_t bytes)
+{
+    bool any = false;
+    for (struct spw_module_variable *v = list; v; v = v->next)
+        if (spw_module_variable_overlaps(v, address, bytes))
+            any = v->is_written = v->is_being_written = true;
+    return any;
+}
+
+void spw_module_variables_written(struct spw_module_variable *list)
+{
+    for (struct spw_module_variable *v = list; v; v = v->next)
+        v->is_being_written = false;
+}
+
+bool spw_module_variables_being_written(const struct spw_module_variable *list)
+{
+    const struct spw_module_variable *v = list;
+    while (v && !v->is_being_written)
+        v = v->next;
+    return v;
 }
 
 static int address_there(const struct spw_module_variable *v, void *handle, bool is_library, CUdeviceptr *ret_address)
@@ -78,4 +101,11 @@ bool spw_holds_addresses(const void *from, size_t bytes)
             return true;
     }
     return false;
+}
+
+bool spw_may_change_yet(const void *from)
+{
+    CUmemorytype type;
+    return SPW_ASK_QUIETLY(cuPointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)from) ==
+           CUDA_SUCCESS;
 }

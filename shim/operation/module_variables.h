@@ -14,7 +14,8 @@ struct spw_module_variable {
     CUcontext context; /* where it has that address */
     CUdeviceptr address;
     size_t bytes;
-    bool is_written; /* by copies or sets of the program's */
+    bool is_written;       /* by copies or sets of the program's */
+    bool is_being_written; /* by one that the driver has not answered yet */
     struct spw_module_variable *next;
 };
 
@@ -33,6 +34,13 @@ static inline bool spw_module_variable_overlaps(const struct spw_module_variable
     return address < v->address + v->bytes && address + bytes > v->address;
 }
 
+/* A copy or set is about to write there: true where that is to one of them. All such calls have been answered; some have
+ * not.
+ */
+bool spw_module_variables_write(struct spw_module_variable *list, CUdeviceptr address, size_t bytes);
+void spw_module_variables_written(struct spw_module_variable *list);
+bool spw_module_variables_being_written(const struct spw_module_variable *list);
+
 /* Copies those of the context that were written to the ones of the same names in another load of the module, or library, in
  * the order of the stream. 0; -ESTALE: one has another size there; or a failure of the driver. */
 int spw_module_variables_copy(const struct spw_module_variable *list, CUcontext context, void *handle, bool is_library,
@@ -40,4 +48,7 @@ int spw_module_variables_copy(const struct spw_module_variable *list, CUcontext 
 
 /* Some word of the host's memory is an address of ours. */
 bool spw_holds_addresses(const void *from, size_t bytes);
+
+/* Page-locked memory: a copy may read it after the program has changed it. */
+bool spw_may_change_yet(const void *from);
 #endif

@@ -303,6 +303,7 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
     r->context = op->stream->context;
     r->stream = op->stream;
     r->function = op->function;
+    r->is_void = op->function && spw_twin_is_being_written_locked(op->function, op->stream->context);
     r->touch_count = (uint16_t)count;
     memcpy(r->touches, touches, count * sizeof(*touches));
     follow_previous(r);

@@ -34,8 +34,8 @@ struct spw_recorded_op {
     uint64_t order;     /* grows from one that is kept to the next */
     uint32_t operation; /* of the course */
     uint32_t holders;
-    uint16_t depth; /* the longest way along `previous`, itself included */
-    bool is_void;
+    uint16_t depth;  /* the longest way along `previous`, itself included */
+    bool is_void;    /* it cannot be run again: the driver refused it, or nobody knows what it reads */
     bool is_defined; /* what it leaves of fresh blocks was filled with a pattern before (kept_ops.c) */
     uint8_t compare; /* verify.c: whether what it makes again will be compared, once that is decided */
     uint64_t course; /* that it is an operation of (verify_records.h); 0: none, and nobody compares */

@@ -65,6 +65,7 @@ static struct source *sources;
 static struct counterpart *counterparts;
 static uint64_t changes = 1;
 static struct spw_uses writers; /* of variables: what the program has given to its streams for that */
+static unsigned writing;        /* calls that do so and have not been answered */
 
 struct spw_twin_counts spw_twin_counts;
 CUdeviceptr spw_twins_low, spw_twins_high;
@@ -299,12 +300,9 @@ bool spw_twins_write(CUdeviceptr address, size_t bytes)
         return false;
     spw_lock();
     for (struct source *s = sources; s; s = s->hh.next)
-        for (struct spw_module_variable *v = s->variables; v; v = v->next) {
-            if (!spw_module_variable_overlaps(v, address, bytes))
-                continue;
-            any = v->is_written = true;
-        }
+        any |= spw_module_variables_write(s->variables, address, bytes);
     changes += any;
+    writing += any;
     spw_unlock();
     return any;
 }
@@ -329,18 +327,10 @@ static void refuse_written(CUdeviceptr address, size_t bytes)
     spw_unlock();
 }
 
-/* Page-locked memory: a copy may read it after the program has changed it. */
-static bool may_change_yet(const void *from)
-{
-    CUmemorytype type;
-    return SPW_ASK_QUIETLY(cuPointerGetAttribute, &type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (CUdeviceptr)(uintptr_t)from) ==
-           CUDA_SUCCESS;
-}
-
 void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes)
 {
     if (may_be_a_variable(address, bytes) &&
-        (spw_holds_addresses(from, bytes) || spw_outside_among(address, from, bytes) || may_change_yet(from)))
+        (spw_holds_addresses(from, bytes) || spw_outside_among(address, from, bytes) || spw_may_change_yet(from)))
         refuse_written(address, bytes);
 }
 
@@ -364,6 +354,8 @@ void spw_twins_written(CUstream stream)
     if (s && !spw_is_capturing(stream))
         spw_uses_add_locked(&writers, s, spw_stream_next_locked(s));
     changes++;
+    for (struct source *o = --writing ? NULL : sources; o; o = o->hh.next)
+        spw_module_variables_written(o->variables);
     spw_unlock();
 }
 
@@ -554,6 +546,13 @@ const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext co
     return c ? c->twin->variables : NULL;
 }
 
+bool spw_twin_is_being_written_locked(CUfunction f, CUcontext context)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const struct counterpart *c = writing ? find_counterpart(f, context) : NULL;
+    return c && spw_module_variables_being_written(c->twin->source->variables);
+}
+
 void spw_twin_holds_addresses_locked(CUfunction f, CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -595,6 +594,7 @@ void spw_twins_reset(void)
         forget(s);
     }
     writers = (struct spw_uses){0};
+    writing = 0;
     spw_twins_low = spw_twins_high = 0;
     spw_twins_have_variables = false;
 }

@@ -51,11 +51,12 @@ void spw_twins_variable(const void *owner, const char *name, CUdeviceptr address
 /* All such variables lie in here; both 0: there are none. */
 extern CUdeviceptr spw_twins_low SPW_OURS, spw_twins_high SPW_OURS;
 
-/* A copy or set is about to write there. True: to a variable, and spw_twins_written() has to be called when the driver has
- * been told. */
+/* A copy or set is about to write there, before the epoch is raised for it. True: to a variable, and spw_twins_written() has
+ * to be called when the driver has been told. Whether what another thread launches meanwhile reads what the variable held
+ * before nobody can tell, so that is not kept for being run again. */
 bool spw_twins_write(CUdeviceptr address, size_t bytes);
 
-/* It was given to the stream, or refused: twins are made alike behind it. */
+/* It was given to the stream, or refused: twins are made alike behind it. Once for each that was true. */
 void spw_twins_written(CUstream stream);
 
 /* The program copies from memory of the host to there. Where that is a constant, and addresses are among it, or may be by
@@ -63,7 +64,7 @@ void spw_twins_written(CUstream stream);
  * when it matters. */
 void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes);
 
-/* The same of memory of a device: what that is, nobody sees. */
+/* The same of memory of a device: what that is, nobody sees; or of a word that a stream or a graph writes. */
 void spw_twins_copied(CUdeviceptr address, size_t bytes);
 
 /* Attributes that a twin has to have alike may be others from now on. */
@@ -93,6 +94,9 @@ int spw_twin_make_locked(CUfunction f, CUcontext context);
 
 /* True once there is a module with variables that are to be saved (saved_variables.h). */
 extern bool spw_twins_have_variables SPW_OURS;
+
+/* A variable of the module that a function with a twin is in is being written. */
+bool spw_twin_is_being_written_locked(CUfunction f, CUcontext context);
 
 /* The variables of the module of a function with a twin were found to hold addresses: it has no state from now on. */
 void spw_twin_holds_addresses_locked(CUfunction f, CUcontext context);

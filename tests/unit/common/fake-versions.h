@@ -18,6 +18,11 @@ int spw_versions_break(void)
     return break_failure;
 }
 
+int spw_versions_break_for(CUdeviceptr address)
+{
+    return address < LOW || address >= HIGH ? spw_versions_break() : 0;
+}
+
 static unsigned unseen_orders; /* times that streams were about to be ordered by what nobody sees */
 
 int spw_versions_order_is_unseen(void)

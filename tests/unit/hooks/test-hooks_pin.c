@@ -12,7 +12,7 @@
 #include "log.h"
 
 static CUresult answer;
-static unsigned pinned_at_call, unnamed_at_call; /* what was pinned, and begun, when the driver was called */
+static unsigned pinned_at_call, unnamed_at_call, breaks_at_call; /* what was pinned, and so on, when the driver was called */
 
 static CUresult value32(CUstream stream, CUdeviceptr address, cuuint32_t value, unsigned flags)
 {
@@ -24,6 +24,7 @@ static CUresult value64(CUstream stream, CUdeviceptr address, cuuint64_t value, 
 {
     unnamed_at_call = unnamed;
     pinned_at_call = pinned_count;
+    breaks_at_call = breaks;
     return answer;
 }
 
@@ -31,6 +32,7 @@ static CUresult batch(CUstream stream, unsigned count, CUstreamBatchMemOpParams 
 {
     unnamed_at_call = unnamed;
     pinned_at_call = pinned_count;
+    breaks_at_call = breaks;
     return answer;
 }
 
@@ -123,6 +125,35 @@ static void a_word_that_a_stream_adds_to_is_pinned(void **state)
     assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 2, list, 0), CUDA_SUCCESS);
     assert_int_equal(pinned_at_call, 1);
     assert_true(pinned_only(LOW + 128));
+}
+
+/* It may be a constant of a module, which kernels read without being given its address. */
+static void a_word_outside_of_our_memory_that_a_stream_writes_changes_what_kernels_read(void **state)
+{
+    const struct {
+        unsigned operation, flags, kind, type;
+        CUdeviceptr address;
+        cuuint64_t value;
+    } reduction = {.operation = 8, .address = HIGH, .value = 1};
+    CUstreamBatchMemOpParams list[] = {
+        {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_32, .address = HIGH}},
+        {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = HIGH}},
+        {.writeValue = {.operation = CU_STREAM_MEM_OP_WRITE_VALUE_64, .address = LOW}},
+        {.memoryBarrier = {.operation = CU_STREAM_MEM_OP_BARRIER}},
+    };
+    memcpy(&list[3], &reduction, sizeof(reduction));
+    breaks = 0;
+    assert_int_equal(spw_on_cuStreamWriteValue64_v2_ptsz(NULL, LOW + 8, 1, 0), CUDA_SUCCESS);
+    assert_int_equal(breaks_at_call, 0);
+    assert_int_equal(spw_on_cuStreamWriteValue64_v2_ptsz(NULL, HIGH, 1, 0), CUDA_SUCCESS);
+    assert_int_equal(breaks_at_call, 1);
+    assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 4, list, 0), CUDA_SUCCESS);
+    assert_int_equal(breaks_at_call, 4);
+    break_failure = -ENOMEM;
+    assert_int_equal(spw_on_cuStreamBatchMemOp_v2(NULL, 1, list, 0), CUDA_ERROR_OUT_OF_MEMORY);
+    assert_int_equal(breaks_at_call, 4); /* what was to be made again is not there */
+    break_failure = 0;
+    (void)pinned_nothing();
 }
 
 /* Nobody knows what it touches, or whether it waits for something. */
@@ -253,6 +284,7 @@ int main(void)
         cmocka_unit_test_setup(a_word_that_a_stream_waits_for_is_pinned_first, setup),
         cmocka_unit_test_setup(each_word_of_a_batch_is_pinned, setup),
         cmocka_unit_test_setup(a_word_that_a_stream_adds_to_is_pinned, setup),
+        cmocka_unit_test_setup(a_word_outside_of_our_memory_that_a_stream_writes_changes_what_kernels_read, setup),
         cmocka_unit_test_setup(before_an_operation_of_a_kind_that_is_not_known_everything_is_pinned, setup),
         cmocka_unit_test_setup(a_write_by_the_stream_is_an_operation_of_it, setup),
         cmocka_unit_test_setup(a_wait_for_a_value_or_a_semaphore_is_told_before_it_is_made, setup),

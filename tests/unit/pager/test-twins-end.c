@@ -1,5 +1,6 @@
 /* test-twins-end.c - twins that the driver refuses, and twins whose module goes. */
 #include "modules.h"
+#include "recorded_op.h"
 
 /* ---- what fails ---- */
 
@@ -111,6 +112,42 @@ static void variables_are_copied_behind_what_writes_them(void **state)
     fake_run_all();
 }
 
+/* What is launched of it now is kept, and can be run again. */
+static bool is_kept(CUfunction f)
+{
+    static const struct spw_layout layout = {.known = true};
+    struct spw_call_args submission = {.kind = SPW_SUBMIT_LAUNCH, .launch = {.function = f, .layout = &layout}};
+    struct spw_op op = {.handle = s, .function = f, .name = "a kernel", .submission = &submission};
+    enum spw_replay_verdict why;
+    assert_int_equal(spw_op_begin(&op), 0);
+    spw_lock();
+    op.wish = 1;
+    struct spw_recorded_op *recorded_op = spw_recorded_op_make_locked(&op, &why);
+    assert_non_null(recorded_op);
+    const bool is_good = spw_recorded_op_is_good(recorded_op);
+    spw_recorded_op_let_go(recorded_op);
+    spw_unlock();
+    spw_op_end(&op);
+    return is_good;
+}
+
+/* Another thread launches between the new epoch and the driver's call: it may read what the variable held before. */
+static void what_is_launched_while_a_variable_is_written_is_not_run_again(void **state)
+{
+    CUmodule module = program_loads(SPW_IMAGE_MODULE_DATA);
+    CUfunction f = function_of(module), other = function_of(program_loads(SPW_IMAGE_MODULE_DATA));
+    spw_twins_variable(module, "v", address_of(module), LENGTH);
+    assert_true(is_kept(f));
+    assert_true(spw_twins_write(address_of(module), 1));
+    assert_true(spw_twins_write(address_of(module) + 8, 1)); /* by a third */
+    assert_false(is_kept(f));
+    assert_true(is_kept(other));
+    spw_twins_written(s);
+    assert_false(is_kept(f));
+    spw_twins_written(s);
+    assert_true(is_kept(f));
+}
+
 static void a_handle_that_comes_again_is_another_module(void **state)
 {
     CUmodule module = program_loads(SPW_IMAGE_MODULE_DATA);
@@ -166,6 +203,7 @@ int main(void)
         TEST(a_twin_goes_before_its_module_when_nothing_runs_in_it_any_more),
         TEST(uses_of_one_twin_on_several_streams_are_ordered),
         TEST(variables_are_copied_behind_what_writes_them),
+        TEST(what_is_launched_while_a_variable_is_written_is_not_run_again),
         TEST(a_handle_that_comes_again_is_another_module),
         TEST(modules_go_with_their_context),
         TEST(nothing_is_kept_where_nothing_is_recomputed),
