@@ -92,32 +92,36 @@ CUresult spw_on_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
     return r;
 }
 
-static CUresult freed_by_driver(CUdeviceptr dptr, CUresult result)
+/* `last` was the last number on a bill before (pool_reserves.h). */
+static CUresult freed_by_driver(CUdeviceptr dptr, uint64_t last, CUresult result)
 {
     if (result == CUDA_SUCCESS && dptr) {
-        spw_unmanaged_freed(dptr);
+        spw_unmanaged_freed(dptr, last);
         spw_lock();
-        spw_pool_reserve_freed_locked(dptr, NULL);
+        spw_pool_reserve_freed_locked(dptr, last, NULL);
         spw_unlock();
     }
     return result;
 }
 
 /* In the order of the stream. */
-static CUresult freed_behind(CUstream stream, CUdeviceptr dptr, CUresult result)
+static CUresult freed_behind(CUstream stream, CUdeviceptr dptr, uint64_t last, CUresult result)
 {
     if (result == CUDA_SUCCESS && dptr) {
         spw_lock();
-        spw_pool_reserve_freed_locked(dptr, spw_stream_of_locked(stream));
+        spw_pool_reserve_freed_locked(dptr, last, spw_stream_of_locked(stream));
         spw_unlock();
     }
-    return freed_by_driver(dptr, result);
+    return freed_by_driver(dptr, last, result);
 }
 
 CUresult spw_on_cuMemFree_v2(CUdeviceptr dptr)
 {
     int r = spw_free(dptr, NULL);
-    return r == -ENOENT ? freed_by_driver(dptr, spw_driver.cuMemFree_v2(dptr)) : spw_cuda(r);
+    if (r != -ENOENT)
+        return spw_cuda(r);
+    const uint64_t last = spw_billed_last;
+    return freed_by_driver(dptr, last, spw_driver.cuMemFree_v2(dptr));
 }
 
 CUresult spw_on_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned int flags)
@@ -274,18 +278,17 @@ static int free_on(CUdeviceptr dptr, CUstream stream)
     return r;
 }
 
-CUresult spw_on_cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream)
-{
-    int r = free_on(dptr, hStream);
-    return r == -ENOENT ? freed_behind(hStream, dptr, spw_driver.cuMemFreeAsync(dptr, hStream)) : spw_cuda(r);
-}
-
-CUresult spw_on_cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream hStream)
-{
-    int r = free_on(dptr, spw_per_thread(hStream));
-    return r == -ENOENT ? freed_behind(spw_per_thread(hStream), dptr, spw_driver.cuMemFreeAsync_ptsz(dptr, hStream))
-                        : spw_cuda(r);
-}
+#define FREE_ASYNC(symbol, stream) \
+    CUresult spw_on_##symbol(CUdeviceptr dptr, CUstream hStream) \
+    { \
+        const int r = free_on(dptr, stream); \
+        if (r != -ENOENT) \
+            return spw_cuda(r); \
+        const uint64_t last = spw_billed_last; \
+        return freed_behind(stream, dptr, last, spw_driver.symbol(dptr, hStream)); \
+    }
+FREE_ASYNC(cuMemFreeAsync, hStream)
+FREE_ASYNC(cuMemFreeAsync_ptsz, spw_per_thread(hStream))
 
 /* ---- pools ---- */
 
@@ -531,9 +534,10 @@ CUresult spw_on_cuMemCreate(CUmemGenericAllocationHandle *handle, size_t size, c
 
 CUresult spw_on_cuMemRelease(CUmemGenericAllocationHandle handle)
 {
+    const uint64_t last = spw_billed_last;
     CUresult r = spw_driver.cuMemRelease(handle);
     if (r == CUDA_SUCCESS)
-        spw_unmanaged_released(handle);
+        spw_unmanaged_released(handle, last);
     return r;
 }
 

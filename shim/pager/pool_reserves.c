@@ -21,10 +21,12 @@ struct spw_pool_reserve {
 struct piece { /* an allocation */
     uint64_t address;
     struct spw_pool_reserve *from;
-    uint64_t bytes;
+    uint64_t bytes, number;
     bool lost;
     UT_hash_handle hh;
 };
+
+_Atomic uint64_t spw_billed_last;
 
 /* Guarded by the engine lock. */
 static struct spw_pool_reserve *reserves;
@@ -103,7 +105,7 @@ uint64_t spw_pool_reserve_answered_locked(struct spw_pool_reserve *p, uint64_t b
     if (piece) /* the driver gave it out again: what we missed is over */
         forget_piece(piece);
     if (address) /* without memory for it, it counts as allocated for good */
-        SPW_TABLE_NEW(pieces, address, piece, .address = address, .from = p, .bytes = bytes);
+        SPW_TABLE_NEW(pieces, address, piece, .address = address, .from = p, .bytes = bytes, .number = ++spw_billed_last);
     else
         p->live_bytes -= bytes;
     const uint64_t missing = settle(p);
@@ -117,11 +119,11 @@ void spw_pool_reserve_billed_locked(struct spw_pool_reserve *p, uint64_t bytes)
     p->bill.billed_bytes += bytes;
 }
 
-void spw_pool_reserve_freed_locked(CUdeviceptr address, struct spw_stream *s)
+void spw_pool_reserve_freed_locked(CUdeviceptr address, uint64_t last, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct piece *piece = find_piece(address);
-    if (!piece)
+    if (!piece || piece->number > last)
         return;
     struct spw_pool_reserve *p = piece->from;
     if (s)

@@ -8,8 +8,14 @@
 #ifndef SPILLWAY_SHIM_POOL_RESERVES_H
 #define SPILLWAY_SHIM_POOL_RESERVES_H
 #include "ledger.h"
+#include <stdatomic.h>
 
 struct spw_pool_reserve;
+
+/* What the driver gives out and is on a bill is numbered; this is the last number. Another thread may be given the same
+ * address or handle as soon as the driver has it back. So whoever lets go of something reads this before the driver is told,
+ * and what has a later number is somebody else's. */
+extern _Atomic uint64_t spw_billed_last SPW_OURS;
 
 /* The driver is about to be asked for `bytes` of the pool, which are on the bill already. NULL: no memory to remember it by.
  * `pool` NULL: which one it is, is not known, and what is allocated counts. */
@@ -21,8 +27,9 @@ uint64_t spw_pool_reserve_answered_locked(struct spw_pool_reserve *p, uint64_t b
 /* That is on the bill too. */
 void spw_pool_reserve_billed_locked(struct spw_pool_reserve *p, uint64_t bytes);
 
-/* The driver has freed what lies there, in the order of a stream or (NULL) at once. What is not of a pool is ignored. */
-void spw_pool_reserve_freed_locked(CUdeviceptr address, struct spw_stream *s);
+/* The driver has freed what lies there, in the order of a stream or (NULL) at once; `last` was the last number before. What
+ * is not of a pool is ignored. */
+void spw_pool_reserve_freed_locked(CUdeviceptr address, uint64_t last, struct spw_stream *s);
 
 /* The pool may have given something back; it is destroyed. */
 void spw_pool_reserve_settle_locked(CUmemoryPool pool);

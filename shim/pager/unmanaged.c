@@ -8,7 +8,6 @@
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
-#include "pool_reserves.h"
 #include "reclaim.h"
 #include "deferred_unmap.h"
 #include "tables.h"
@@ -16,14 +15,14 @@
 struct bill {
     uint64_t key; /* an address or a handle; the two cannot be equal: handles are not device addresses */
     struct spw_device *device;
-    uint64_t bytes;
+    uint64_t bytes, number;
     unsigned holders, mappings; /* both 0: off the bill */
     bool lost;
     UT_hash_handle hh;
 };
 
 struct mapping {
-    uint64_t address, bytes, handle;
+    uint64_t address, bytes, handle, bill; /* that bill's number */
     bool lost;
     UT_hash_handle hh;
 };
@@ -107,7 +106,7 @@ static struct bill *find_bill(uint64_t key)
 static void add_bill(uint64_t key, struct spw_device *d, uint64_t bytes)
 {
     struct bill *b;
-    SPW_TABLE_NEW(bills, key, b, .key = key, .device = d, .bytes = bytes, .holders = 1);
+    SPW_TABLE_NEW(bills, key, b, .key = key, .device = d, .bytes = bytes, .number = ++spw_billed_last, .holders = 1);
 }
 
 static void settle(struct bill *b)
@@ -118,11 +117,11 @@ static void settle(struct bill *b)
     SPW_TABLE_REMOVE(bills, b);
 }
 
-static void let_go(uint64_t key)
+static void let_go(uint64_t key, uint64_t last)
 {
     spw_lock();
     struct bill *b = find_bill(key);
-    if (b && b->holders) {
+    if (b && b->number <= last && b->holders) {
         b->holders--;
         settle(b);
     }
@@ -146,9 +145,9 @@ void spw_unmanaged_allocated(CUdeviceptr address, struct spw_device *d, uint64_t
     note(address, d, bytes);
 }
 
-void spw_unmanaged_freed(CUdeviceptr address)
+void spw_unmanaged_freed(CUdeviceptr address, uint64_t last)
 {
-    let_go(address);
+    let_go(address, last);
 }
 
 int spw_unmanaged_ask_pool(struct spw_pool_ask *a, CUmemoryPool pool, struct spw_device *d, uint64_t bytes, const char *what)
@@ -197,9 +196,9 @@ void spw_unmanaged_retained(CUmemGenericAllocationHandle handle)
     spw_unlock();
 }
 
-void spw_unmanaged_released(CUmemGenericAllocationHandle handle)
+void spw_unmanaged_released(CUmemGenericAllocationHandle handle, uint64_t last)
 {
-    let_go(handle);
+    let_go(handle, last);
 }
 
 static struct mapping *find_mapping(uint64_t address)
@@ -215,7 +214,7 @@ void spw_unmanaged_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr addre
     struct bill *b = find_bill(handle);
     struct mapping *m = NULL;
     if (b && !find_mapping(address))
-        SPW_TABLE_NEW(mappings, address, m, .address = address, .bytes = bytes, .handle = handle);
+        SPW_TABLE_NEW(mappings, address, m, .address = address, .bytes = bytes, .handle = handle, .bill = b->number);
     if (m)
         b->mappings++;
     spw_unlock();
@@ -229,9 +228,10 @@ void spw_unmanaged_unmapped(CUdeviceptr address, uint64_t bytes)
         if (!m)
             break;
         struct bill *b = find_bill(m->handle);
+        const bool counts = b && b->number == m->bill && b->mappings;
         done += m->bytes;
         SPW_TABLE_REMOVE(mappings, m);
-        if (b && b->mappings) {
+        if (counts) {
             b->mappings--;
             settle(b);
         }

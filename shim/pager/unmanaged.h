@@ -6,6 +6,7 @@
 #ifndef SPILLWAY_SHIM_UNMANAGED_H
 #define SPILLWAY_SHIM_UNMANAGED_H
 #include "ledger.h"
+#include "pool_reserves.h"
 
 /* Before the driver is asked: 0, or -ENOMEM when the budget cannot hold it too, even with all that can move moved, which is
  * said, with `what` for the call. No lock held in any of these but those that say
@@ -19,9 +20,10 @@ void spw_unmanaged_give(struct spw_device *d, uint64_t bytes);
  * and says nothing. -ENOMEM: there is no room at the moment. spw_device_credit_locked() is the way back. */
 int spw_unmanaged_take_locked(struct spw_device *d, uint64_t bytes);
 
-/* What was taken is known by this address from now on, until it is freed. What is not known is ignored. */
+/* What was taken is known by this address from now on, until it is freed. What is not known is ignored. `last`, here and
+ * below: spw_billed_last as it was before the driver was told. */
 void spw_unmanaged_allocated(CUdeviceptr address, struct spw_device *d, uint64_t bytes);
-void spw_unmanaged_freed(CUdeviceptr address);
+void spw_unmanaged_freed(CUdeviceptr address, uint64_t last);
 
 /* What the driver is asked for from a memory pool of its own (pool_reserves.h), which is on the bill for as long as the pool
  * keeps it. */
@@ -41,7 +43,7 @@ void spw_unmanaged_pool_answered(const struct spw_pool_ask *a, CUdeviceptr addre
  * one more. */
 void spw_unmanaged_made(CUmemGenericAllocationHandle handle, struct spw_device *d, uint64_t bytes);
 void spw_unmanaged_retained(CUmemGenericAllocationHandle handle);
-void spw_unmanaged_released(CUmemGenericAllocationHandle handle);
+void spw_unmanaged_released(CUmemGenericAllocationHandle handle, uint64_t last);
 void spw_unmanaged_mapped(CUmemGenericAllocationHandle handle, CUdeviceptr address, uint64_t bytes);
 void spw_unmanaged_unmapped(CUdeviceptr address, uint64_t bytes);
 

@@ -1,4 +1,5 @@
-/* test-hooks_memory.c - what comes from a pool that the driver serves is on the bill of the device where the pool lies. */
+/* test-hooks_memory.c - what comes from a pool that the driver serves is on the bill of the device where the pool lies, and
+ * what another thread is given at an address, or by a handle, that the driver has just got back stays on the bill. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -84,6 +85,94 @@ static CUresult destroy(CUmemoryPool of)
     return CUDA_SUCCESS;
 }
 
+/* ---- what another thread does once the driver has something back, before the hook knows of it ---- */
+
+static void (*meanwhile)(void);
+
+static CUresult it_is_gone(void)
+{
+    void (*now)(void) = meanwhile;
+    meanwhile = NULL;
+    if (now)
+        now();
+    return CUDA_SUCCESS;
+}
+
+static CUresult free_at_once(CUdeviceptr address)
+{
+    (void)address;
+    return it_is_gone();
+}
+
+static CUresult free_in_order(CUdeviceptr address, CUstream stream)
+{
+    (void)address, (void)stream;
+    by_driver--;
+    return it_is_gone();
+}
+
+static CUresult release(CUmemGenericAllocationHandle handle)
+{
+    (void)handle;
+    return it_is_gone();
+}
+
+static CUresult unmap(CUdeviceptr address, size_t bytes)
+{
+    (void)address, (void)bytes;
+    return it_is_gone();
+}
+
+static CUresult map(CUdeviceptr address, size_t bytes, size_t offset, CUmemGenericAllocationHandle handle,
+                    unsigned long long flags)
+{
+    (void)address, (void)bytes, (void)offset, (void)handle, (void)flags;
+    return CUDA_SUCCESS;
+}
+
+static CUresult create_memory(CUmemGenericAllocationHandle *handle, size_t bytes, const CUmemAllocationProp *prop,
+                              unsigned long long flags)
+{
+    (void)bytes, (void)prop, (void)flags;
+    *handle = 7;
+    return CUDA_SUCCESS;
+}
+
+static CUresult allocate_managed(CUdeviceptr *address, size_t bytes, unsigned flags)
+{
+    (void)bytes, (void)flags;
+    *address = 0x2000;
+    return CUDA_SUCCESS;
+}
+
+static void take_managed(void)
+{
+    CUdeviceptr address;
+    assert_int_equal(spw_on_cuMemAllocManaged(&address, BYTES, CU_MEM_ATTACH_GLOBAL), CUDA_SUCCESS);
+    assert_int_equal(address, 0x2000);
+}
+
+static void take_from_the_pool(void)
+{
+    CUdeviceptr address;
+    assert_int_equal(spw_on_cuMemAllocFromPoolAsync(&address, BYTES, pool, fake_stream()), CUDA_SUCCESS);
+    assert_int_equal(address, 0x1000);
+}
+
+static void take_physical(void)
+{
+    CUmemGenericAllocationHandle handle;
+    const CUmemAllocationProp prop = {.location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+    assert_int_equal(spw_on_cuMemCreate(&handle, BYTES, &prop, 0), CUDA_SUCCESS);
+    assert_int_equal(handle, 7);
+}
+
+static void take_and_map_physical(void)
+{
+    take_physical();
+    assert_int_equal(spw_on_cuMemMap(0x9000, BYTES, 0, 7, 0), CUDA_SUCCESS);
+}
+
 static int begin(void **state)
 {
     CUcontext context;
@@ -106,6 +195,9 @@ static int begin(void **state)
     current = default_pool;
     spw_driver.cuMemAllocFromPoolAsync = allocate;
     spw_driver.cuMemPoolGetAttribute = reserved;
+    spw_driver.cuMemFree_v2 = free_at_once;
+    spw_driver.cuMemFreeAsync = free_in_order;
+    spw_driver.cuMemAllocManaged = allocate_managed;
     by_driver = 0;
     device = spw_device_current(&context);
     second = spw_device_ready_locked(1, &r);
@@ -202,6 +294,55 @@ static void plain_ones_are_ours(void **state)
     expect(made(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_NONE, CU_MEM_LOCATION_TYPE_DEVICE, 0), false, 0, 0);
 }
 
+/* ---- addresses and handles that come again ---- */
+
+static void what_another_thread_gets_where_something_was_freed_stays_on_the_bill(void **state)
+{
+    (void)state;
+    take_managed();
+    meanwhile = take_managed;
+    assert_int_equal(spw_on_cuMemFree_v2(0x2000), CUDA_SUCCESS);
+    assert_int_equal(device->foreign_bytes, BYTES);
+    assert_int_equal(spw_on_cuMemFree_v2(0x2000), CUDA_SUCCESS);
+    assert_int_equal(device->foreign_bytes, 0);
+}
+
+/* What of it is in use is asked for once nobody can ask the pool. */
+static void so_does_what_it_gets_from_a_pool(void **state)
+{
+    (void)state;
+    (void)made(CU_MEM_ALLOCATION_TYPE_PINNED, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, CU_MEM_LOCATION_TYPE_DEVICE, 0);
+    take_from_the_pool();
+    meanwhile = take_from_the_pool;
+    assert_int_equal(spw_on_cuMemFreeAsync(0x1000, fake_stream()), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuMemPoolDestroy(pool), CUDA_SUCCESS);
+    fake_run_all();
+    assert_int_equal(device->foreign_bytes, BYTES);
+    assert_int_equal(spw_on_cuMemFree_v2(0x1000), CUDA_SUCCESS);
+    assert_int_equal(device->foreign_bytes, 0);
+}
+
+static void so_does_physical_memory_of_its_own(void **state)
+{
+    (void)state;
+    spw_driver.cuMemCreate = create_memory;
+    spw_driver.cuMemRelease = release;
+    spw_driver.cuMemMap = map;
+    spw_driver.cuMemUnmap = unmap;
+    take_physical();
+    meanwhile = take_physical;
+    assert_int_equal(spw_on_cuMemRelease(7), CUDA_SUCCESS);
+    assert_int_equal(device->foreign_bytes, BYTES);
+    assert_int_equal(spw_on_cuMemMap(0x8000, BYTES, 0, 7, 0), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuMemRelease(7), CUDA_SUCCESS);
+    meanwhile = take_and_map_physical;
+    assert_int_equal(spw_on_cuMemUnmap(0x8000, BYTES), CUDA_SUCCESS);
+    assert_int_equal(spw_on_cuMemRelease(7), CUDA_SUCCESS);
+    assert_int_equal(device->foreign_bytes, BYTES);
+    assert_int_equal(spw_on_cuMemUnmap(0x9000, BYTES), CUDA_SUCCESS);
+    assert_int_equal(device->foreign_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +354,9 @@ int main(void)
         cmocka_unit_test_setup(imported_ones_are_on_the_bill_of_their_maker, begin),
         cmocka_unit_test_setup(a_current_one_that_can_be_shared_is_the_drivers, begin),
         cmocka_unit_test_setup(plain_ones_are_ours, begin),
+        cmocka_unit_test_setup(what_another_thread_gets_where_something_was_freed_stays_on_the_bill, begin),
+        cmocka_unit_test_setup(so_does_what_it_gets_from_a_pool, begin),
+        cmocka_unit_test_setup(so_does_physical_memory_of_its_own, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,7 +88,7 @@ static int take(CUdeviceptr address, uint64_t granules, uint64_t more)
 static void give(CUdeviceptr address, uint64_t granules, CUstream stream)
 {
     used -= granules;
-    spw_pool_reserve_freed_locked(address, stream ? spw_stream_of_locked(stream) : NULL);
+    spw_pool_reserve_freed_locked(address, spw_billed_last, stream ? spw_stream_of_locked(stream) : NULL);
 }
 
 static void what_is_freed_counts_until_the_driver_gives_it_back(void **state)

@@ -43,11 +43,11 @@ static void an_allocation_counts_until_it_is_freed(void **state)
     assert_int_equal(spw_unmanaged_take(device, 10 * GRANULE, "a call"), 0);
     spw_unmanaged_allocated(0x1000, device, 10 * GRANULE);
     assert_int_equal(left(), BUDGET - 10 * GRANULE);
-    spw_unmanaged_freed(0x2000); /* nothing of ours */
+    spw_unmanaged_freed(0x2000, spw_billed_last); /* nothing of ours */
     assert_int_equal(left(), BUDGET - 10 * GRANULE);
-    spw_unmanaged_freed(0x1000);
+    spw_unmanaged_freed(0x1000, spw_billed_last);
     assert_int_equal(left(), BUDGET);
-    spw_unmanaged_freed(0x1000);
+    spw_unmanaged_freed(0x1000, spw_billed_last);
     assert_int_equal(left(), BUDGET);
 }
 
@@ -103,7 +103,7 @@ static void released_memory_counts_while_it_is_mapped(void **state)
     spw_unmanaged_made(7, device, 4 * GRANULE);
     spw_unmanaged_mapped(7, 0x100000, 4 * GRANULE);
     spw_unmanaged_mapped(7, 0x200000, 4 * GRANULE); /* the same memory at a second address */
-    spw_unmanaged_released(7);
+    spw_unmanaged_released(7, spw_billed_last);
     assert_int_equal(left(), BUDGET - 4 * GRANULE);
     spw_unmanaged_unmapped(0x100000, 4 * GRANULE);
     assert_int_equal(left(), BUDGET - 4 * GRANULE);
@@ -117,13 +117,13 @@ static void retained_memory_counts_until_the_last_holder_lets_go(void **state)
     assert_int_equal(spw_unmanaged_take(device, GRANULE, "a call"), 0);
     spw_unmanaged_made(7, device, GRANULE);
     spw_unmanaged_mapped(7, 0x100000, GRANULE);
-    spw_unmanaged_released(7);
+    spw_unmanaged_released(7, spw_billed_last);
     spw_unmanaged_retained(7);
     spw_unmanaged_retained(7);
     spw_unmanaged_unmapped(0x100000, GRANULE);
-    spw_unmanaged_released(7);
+    spw_unmanaged_released(7, spw_billed_last);
     assert_int_equal(left(), BUDGET - GRANULE);
-    spw_unmanaged_released(7);
+    spw_unmanaged_released(7, spw_billed_last);
     assert_int_equal(left(), BUDGET);
     spw_unmanaged_retained(8); /* nobody's */
 }
@@ -135,7 +135,7 @@ static void unmapped_memory_counts_until_its_handle_is_released(void **state)
     spw_unmanaged_mapped(7, 0x100000, GRANULE);
     spw_unmanaged_unmapped(0x100000, GRANULE);
     assert_int_equal(left(), BUDGET - GRANULE);
-    spw_unmanaged_released(7);
+    spw_unmanaged_released(7, spw_billed_last);
     assert_int_equal(left(), BUDGET);
 }
 
@@ -145,7 +145,7 @@ static void one_unmapping_may_cover_neighbours(void **state)
         assert_int_equal(spw_unmanaged_take(device, GRANULE, "a call"), 0);
         spw_unmanaged_made(7 + i, device, GRANULE);
         spw_unmanaged_mapped(7 + i, 0x100000 + i * GRANULE, GRANULE);
-        spw_unmanaged_released(7 + i);
+        spw_unmanaged_released(7 + i, spw_billed_last);
     }
     spw_unmanaged_unmapped(0x100000, 3 * GRANULE);
     assert_int_equal(left(), BUDGET);
