@@ -475,6 +475,7 @@ static CUresult graph(struct copy *c, CUgraphExec exec)
 {
     struct spw_graph_writes w = spw_graph_writes_of(exec);
     copy_init(c);
+    spw_pin_before_graph();
     c->graph = exec;
     const bool has_room = copy_reserve(c, w.count);
     for (size_t i = 0; i < w.count && has_room; i++)

@@ -8,7 +8,7 @@
 #include "ledger.h"
 #include "lock.h"
 
-atomic_bool spw_lasting_any;
+atomic_bool spw_lasting_any, spw_lasting_unpinned;
 
 struct spw_lasting_granule {
     uint32_t of_node : 1, for_good : 1, holders : 30;

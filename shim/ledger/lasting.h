@@ -19,6 +19,10 @@ struct spw_device;
 /* Allocations may have to be pinned when they are made. Any thread, without a lock: true before the first of them has. */
 extern atomic_bool spw_lasting_any SPW_OURS;
 
+/* Something lies at an address that lasts, and was away or needed when that was found: it is pinned before the next graph is
+ * launched (pin.h). Written with the engine lock. */
+extern atomic_bool spw_lasting_unpinned SPW_OURS;
+
 /* Something knows the address, which is in an arena, for good, as far as anybody tells. */
 void spw_lasting_add_locked(CUdeviceptr address);
 

@@ -21,6 +21,9 @@ _Thread_local int spw_pin_failure;
 static const char *pinned_why = "";
 static const char why_earlier[] = "a graph, a texture or a variable may have its address from an earlier allocation";
 
+/* What is under way with its bytes, or with the memory where they are. */
+#define UNDER_WAY ((uint32_t)SPW_RESTORING | SPW_COPYING | SPW_FENCED)
+
 /* The block's bytes are in place for any stream when this returns 0. Nothing that is made of it is dropped meanwhile: nobody
  * tells when it is written from here on. */
 static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
@@ -33,7 +36,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     spw_transfer_cancel_locked(d, b);
     if (r == 0 && b->object.attention & SPW_ABSENT)
         r = spw_engine_make_resident_unlocking(d, b);
-    if (r == 0 && b->object.attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED)) {
+    if (r == 0 && b->object.attention & UNDER_WAY) {
         struct spw_uses copies = spw_copies_locked(d, b, true);
         r = spw_uses_wait_unlocking(&copies);
         if (r == 0) {
@@ -66,7 +69,8 @@ static int pin_one(struct spw_device *d, CUdeviceptr address)
     struct spw_object *o = spw_object_at_locked(address);
     if (o && o->kind == SPW_KIND_SLAB)
         return pin_slab(d, (struct spw_slab *)o);
-    if (!o || o->kind != SPW_KIND_BLOCK || o->attention & SPW_FREE || spw_block_of(o)->pinned)
+    if (!o || o->kind != SPW_KIND_BLOCK || o->attention & SPW_FREE ||
+        (spw_block_of(o)->pinned && !(o->attention & UNDER_WAY)))
         return 0;
     return bring_in_for_good(d, spw_block_of(o));
 }
@@ -131,8 +135,10 @@ int spw_pin_allocated(CUdeviceptr address)
  * start. */
 static void pin_blocks(struct spw_device *d, bool all)
 {
+    struct spw_context_guard guard;
     spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
+    const bool entered = spw_context_enter(&guard, NULL) == 0;
     for (uint32_t k = 0; k < d->block_count; k++) {
         struct spw_block *b = d->blocks[k];
         uint32_t before = d->block_count;
@@ -144,8 +150,17 @@ static void pin_blocks(struct spw_device *d, bool all)
         else if (before != d->block_count)
             k = UINT32_MAX;
     }
+    if (entered)
+        spw_context_leave(&guard);
     spw_unlock();
     spw_mutex_unlock(&d->slow);
+}
+
+static void pin_blocks_of_all(bool all)
+{
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        if (spw_devices[i].ready)
+            pin_blocks(&spw_devices[i], all);
 }
 
 void spw_pin_everything(const char *why)
@@ -157,9 +172,7 @@ void spw_pin_everything(const char *why)
     spw_unlock();
     if (first)
         spw_warn("everything stays resident from here on: %s" SPW_SEE("nothing-moves"), why);
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (spw_devices[i].ready)
-            pin_blocks(&spw_devices[i], true);
+    pin_blocks_of_all(true);
 }
 
 void spw_pin_all_of_nodes(void)
@@ -167,9 +180,21 @@ void spw_pin_all_of_nodes(void)
     spw_lock();
     spw_lasting_nodes_last_locked();
     spw_unlock();
-    for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (spw_devices[i].ready)
-            pin_blocks(&spw_devices[i], false);
+    pin_blocks_of_all(false);
+}
+
+/* What could not be pinned is tried again before the next one. */
+void spw_pin_before_graph(void)
+{
+    const int earlier = spw_pin_failure;
+    if (!atomic_exchange(&spw_lasting_unpinned, false))
+        return;
+    spw_pin_failure = 0;
+    pin_blocks_of_all(false);
+    if (spw_pin_failure < 0)
+        spw_lasting_unpinned = true;
+    else
+        spw_pin_failure = earlier;
 }
 
 uint64_t spw_pinned_bytes_locked(const char **ret_why)

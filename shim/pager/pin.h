@@ -19,6 +19,10 @@ void spw_pin_lasting(CUdeviceptr address, const char *why);
 void spw_pin_of_node(CUdeviceptr address, const char *why);
 void spw_pin_all_of_nodes(void);
 
+/* Before a graph is launched: pins what lies where something knows an address and could not be pinned when that was found
+ * (spw_lasting_unpinned). No lock held. */
+void spw_pin_before_graph(void);
+
 /* What was allocated at `address` just now is pinned where it has to be: it lies where something knows an address, or
  * everything is. 0, -ENOMEM or a failure of the driver: the program must not have it then. No lock held. */
 int spw_pin_allocated(CUdeviceptr address);

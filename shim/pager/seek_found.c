@@ -27,7 +27,38 @@ static void note_written(struct spw_versioned *v, bool is_unheeded)
         spw_version_raise_locked(v);
 }
 
-/* What the words lead to that somebody may have written through them; and, where they cannot be remembered, keeps it. */
+static bool is_needed(const struct spw_object *o, const struct spw_versioned *v)
+{
+    const struct spw_slab *slab = (const struct spw_slab *)o;
+    bool is = v && v->needed;
+    for (uint32_t i = 0; o->kind == SPW_KIND_SLAB && i < slab->slot_count; i++)
+        is |= slab->slots[i].content.needed || slab->slots[i].lent;
+    return is;
+}
+
+/* It stays. Where it is not in its place, or dropped blocks are to be made of it first, that takes what cannot be done here:
+ * the next graph waits for it (pin.h). */
+static void keep(struct spw_object *o, const struct spw_versioned *v)
+{
+    const bool is_away = is_needed(o, v) || o->attention & (SPW_ABSENT | SPW_EVICTING);
+    if (is_away || o->attention & (SPW_RESTORING | SPW_COPYING | SPW_FENCED))
+        spw_lasting_unpinned = true;
+    if (is_away)
+        return;
+    if (o->kind == SPW_KIND_SLAB) {
+        ((struct spw_slab *)o)->pinned = true;
+        return;
+    }
+    struct spw_block *b = spw_block_of(o);
+    if (b->pinned || b->doomed)
+        return;
+    b->pinned = true;
+    if (spw_plan_follower_any)
+        spw_follower->pin(b);
+}
+
+/* What the words lead to that somebody may have written through them; and, where they cannot be remembered, or a graph may
+ * follow them, keeps it. */
 static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins, bool is_unheeded)
 {
     const struct spw_versioned *last = NULL;
@@ -36,21 +67,16 @@ static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins, boo
         struct spw_versioned *v = o ? spw_versioned_at_locked(word[i], NULL) : NULL;
         if (o && pins)
             spw_lasting_add_locked(word[i]);
-        if (!o || (v && v == last) || o->attention & (SPW_ABSENT | SPW_EVICTING))
+        if (!o || (v && v == last))
             continue;
         last = v;
-        note_written(v, is_unheeded);
-        if (o->kind == SPW_KIND_SLAB) {
-            ((struct spw_slab *)o)->pinned |= pins;
-            continue;
+        if (!(o->attention & (SPW_ABSENT | SPW_EVICTING))) {
+            note_written(v, is_unheeded);
+            if (o->kind == SPW_KIND_BLOCK)
+                spw_object_soil(o);
         }
-        struct spw_block *b = spw_block_of(o);
-        spw_object_soil(o);
-        if (pins && !b->pinned && !b->doomed) {
-            b->pinned = true;
-            if (spw_plan_follower_any)
-                spw_follower->pin(b);
-        }
+        if (pins)
+            keep(o, v);
     }
 }
 

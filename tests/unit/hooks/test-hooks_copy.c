@@ -12,6 +12,7 @@
 #include "engine.h"
 #include "fake-device.h"
 #include "hooks.h"
+#include "lasting.h"
 #include "lock.h"
 #include "mempool_stats.h"
 #include "mover.h"
@@ -87,6 +88,12 @@ static CUresult CUDAAPI copy_to_host(void *dst, CUdeviceptr src, size_t bytes, C
 }
 
 static CUresult CUDAAPI copy_from_host(CUdeviceptr dst, const void *src, size_t bytes, CUstream stream)
+{
+    check();
+    return CUDA_SUCCESS;
+}
+
+static CUresult CUDAAPI launch_graph(CUgraphExec exec, CUstream stream)
 {
     check();
     return CUDA_SUCCESS;
@@ -454,6 +461,22 @@ static void so_it_is_for_a_box(void **state)
     assert_int_equal(calls, 1);
 }
 
+/* It may follow the address. */
+static void what_is_away_where_an_address_lasts_is_brought_in_before_a_graph_is_launched(void **state)
+{
+    CUdeviceptr c;
+    expected = evicted(&c);
+    spw_driver.cuGraphLaunch = launch_graph;
+    spw_lock();
+    spw_lasting_add_locked(expected);
+    spw_unlock();
+    spw_lasting_unpinned = true;
+    assert_int_equal(spw_on_cuGraphLaunch((CUgraphExec)0xe, s), CUDA_SUCCESS);
+    assert_int_equal(calls, 1);
+    assert_false(was_missing);
+    assert_false(spw_lasting_unpinned);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -472,6 +495,7 @@ int main(void)
         cmocka_unit_test_setup(so_it_is_where_a_launch_is_repeated_to_make_it, begin),
         cmocka_unit_test_setup(so_it_is_for_a_copy_of_its_own, begin),
         cmocka_unit_test_setup(so_it_is_for_a_box, begin),
+        cmocka_unit_test_setup(what_is_away_where_an_address_lasts_is_brought_in_before_a_graph_is_launched, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

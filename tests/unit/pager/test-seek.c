@@ -316,6 +316,74 @@ static void what_is_needed_is_given_up_where_trust_was_a_mistake(void **state)
     needed->needed = 0;
 }
 
+/* ---- once there are graphs, which may follow any table ---- */
+
+static const char why[] = "a test says so";
+
+static bool stays(CUdeviceptr address)
+{
+    const struct spw_object *o = spw_object_at_locked(address);
+    return spw_object_pinned(o) && !(o->attention & (SPW_ABSENT | SPW_EVICTING));
+}
+
+/* That a trusted function has stored its address is found when it is away. */
+static void what_an_address_leads_to_is_brought_in_before_a_graph_follows_it(void **state)
+{
+    struct spw_seek_kind *kind = spw_seek_kind_of((uint64_t)(uintptr_t)FUNCTION);
+    spw_pointer_tables_pin(why, &spw_pinning);
+    settle();
+    kind->looks[0] = SPW_SEEK_ENOUGH - 1;
+    kind->is_audited[0] = true;
+    fake_fill(stream, a, 64 * KIB, 7);
+    store(a, c);
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    assert_int_equal(spw_transfer_evict_locked(device, block_at(a)), 0);
+    fake_run_all();
+    spw_transfer_pump_locked(device);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    assert_true(block_at(a)->object.attention & SPW_ABSENT);
+    settle();
+    assert_true(block_at(a)->object.attention & SPW_ABSENT);
+    spw_pin_failure = 0;
+    spw_pin_before_graph();
+    assert_int_equal(spw_pin_failure, 0);
+    assert_true(stays(a));
+    fake_expect(stream, a, 64 * KIB, 7);
+    fake_run_all();
+    spw_pointer_tables_reset();
+}
+
+/* The graph may write there. */
+static void what_is_dropped_is_made_before_a_graph_follows_an_address(void **state)
+{
+    const CUdeviceptr kinds[] = {a, small};
+    spw_pointer_tables_pin(why, &spw_pinning);
+    for (int i = 0; i < 2; i++) {
+        need(kinds[i]);
+        rescues = 0;
+        store(kinds[i], c);
+        settle();
+        pins = true;
+        rescue_answer = -ENOMEM;
+        spw_pin_failure = 0;
+        spw_pin_before_graph();
+        assert_int_equal(spw_pin_failure, -ENOMEM); /* it is not launched */
+        assert_int_equal(rescues, 1);
+        rescue_answer = 0;
+        spw_pin_failure = 0;
+        spw_pin_before_graph();
+        assert_int_equal(spw_pin_failure, 0);
+        assert_int_equal(rescues, 2);
+        assert_true(stays(kinds[i]));
+        spw_pin_before_graph();
+        assert_int_equal(rescues, 2);
+        pins = false;
+    }
+    spw_pointer_tables_reset();
+}
+
 int main(int argc, char **argv)
 {
 #define WATCHED(name) cmocka_unit_test_setup_teardown(name, begin_watched, end_watched)
@@ -327,6 +395,8 @@ int main(int argc, char **argv)
         WATCHED(what_is_read_back_waits_for_no_copy_out),
         WATCHED(who_uses_an_upload_waits_for_no_other_thread),
         WATCHED(what_is_needed_is_given_up_where_trust_was_a_mistake),
+        WATCHED(what_an_address_leads_to_is_brought_in_before_a_graph_follows_it),
+        WATCHED(what_is_dropped_is_made_before_a_graph_follows_an_address),
     };
     is_eager = argc > 1 && strcmp(argv[1], "eager") == 0;
     fake_eager(is_eager);
