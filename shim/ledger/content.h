@@ -16,7 +16,7 @@ struct spw_recorded_op;
 
 /* Whether launches that are only believed to read something have left it alike (read_check.h):
  *
- *                believed touch             drop                  answers are equal
+ *                believed touch        drop, reader that is kept      answers are equal
  *     PASSED ---------------------> OPEN ------------> PENDING ---------------------------> PASSED
  *                                   ^                   |
  *                                   +- believed touch --+          no digest, or they differ: UNKNOWN
@@ -24,7 +24,7 @@ struct spw_recorded_op;
 enum spw_read_check_state {
     SPW_READ_CHECK_PASSED,  /* nothing of that sort has touched it since it was shown, or was relied on first */
     SPW_READ_CHECK_OPEN,    /* there is a digest of what it held before that */
-    SPW_READ_CHECK_PENDING, /* and one of what it holds */
+    SPW_READ_CHECK_PENDING, /* and one of what it holds, whose answer is not known */
     SPW_READ_CHECK_UNKNOWN  /* nothing can be shown of this version */
 };
 
@@ -32,9 +32,12 @@ struct spw_read_check {
     uint64_t epoch;    /* in another one nothing of this says anything: what was written since need not have a new version */
     uint8_t state;     /* enum spw_read_check_state */
     bool is_relied_on; /* an operation that is kept read or made this version */
-    uint32_t base, check; /* tickets of the two digests; 0: none */
-    uint32_t stream;      /* by id: the second one's */
-    uint64_t readers;     /* functions that touched it since the first: a bit for each, which a few may share */
+    uint64_t toucher;  /* the order of one that is kept and touched it since the last digest: there has to be one before
+                        * others  touch it; 0: none */
+    uint32_t base;     /* ticket of the first digest; 0: none */
+    uint32_t check;    /* of the oldest later one that was not compared with it yet, which leads to newer ones; 0: none */
+    uint32_t stream;   /* by id: that of the last one */
+    uint64_t readers;  /* functions that touched it since the first: a bit for each, which a few may share */
 };
 
 struct spw_versioned {             /* in a block, and in a slot of a slab */

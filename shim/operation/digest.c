@@ -36,6 +36,7 @@ enum state { FREE, HALF, ASKED, SENT, FAILED, FORGOTTEN };
 struct slot {
     uint64_t number;
     uint32_t stream; /* id of the record */
+    uint32_t next;   /* ticket that it leads to; 0: none */
     uint16_t generation;
     uint8_t state;
     bool is_dirty; /* there may be something other than zeros on the device */
@@ -273,6 +274,7 @@ static int ask(struct spw_device *d, struct spw_stream *s, CUstream stream, cons
     slot->stream = s->id;
     slot->number = spw_stream_next_locked(s); /* in any case: part of it may be under way */
     if (!q->ticket) {
+        slot->next = 0;
         slot->generation = (slot->generation + 1) % (1 << GENERATION_BITS);
         slot->generation += slot->generation == 0;
         slot->state = r < 0 ? FORGOTTEN : q->sample ? HALF : ASKED;
@@ -432,13 +434,13 @@ int spw_digest_answer_locked(struct spw_device *d, uint32_t ticket, struct spw_h
     return 1;
 }
 
-void spw_digest_forget_locked(uint32_t ticket)
+uint32_t spw_digest_step_locked(uint32_t ticket)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_digest_ring *ring;
     struct slot *slot = slot_of(ticket, &ring);
     if (!slot)
-        return;
+        return 0;
     for (unsigned n = 0; slot->state == ASKED && n < ring->unsent_count; n++)
         if (ring->unsent[n] == ticket % SLOTS) {
             ring->unsent_count--;
@@ -447,6 +449,24 @@ void spw_digest_forget_locked(uint32_t ticket)
         }
     slot->state = FORGOTTEN;
     ring->held--;
+    return slot->next;
+}
+
+void spw_digest_forget_locked(uint32_t ticket)
+{
+    while (ticket)
+        ticket = spw_digest_step_locked(ticket);
+}
+
+void spw_digest_chain_locked(uint32_t ticket, uint32_t next)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_digest_ring *ring;
+    struct slot *slot = slot_of(ticket, &ring);
+    while (slot && slot->next)
+        slot = slot_of(slot->next, &ring);
+    if (slot)
+        slot->next = next;
 }
 
 unsigned spw_digests_held_locked(const struct spw_device *d)

@@ -67,9 +67,15 @@ int spw_digests_send_locked(struct spw_device *d, CUstream stream);
  * a fault has ended the context. -EINVAL: no such ticket, or its context is gone. */
 int spw_digest_answer_locked(struct spw_device *d, uint32_t ticket, struct spw_hash *ret_hash);
 
-/* At any time, sent or not: the slot is given out again when nothing can write to it any more. What is no ticket is ignored.
- */
+/* At any time, sent or not: the slot is given out again when nothing can write to it any more. So are those that it leads
+ * to. What is no ticket is ignored. */
 void spw_digest_forget_locked(uint32_t ticket);
+
+/* Has the last one that `ticket` leads to lead to `next`. */
+void spw_digest_chain_locked(uint32_t ticket, uint32_t next);
+
+/* Forgets it alone. The one that it leads to is returned; 0: it leads to none. */
+uint32_t spw_digest_step_locked(uint32_t ticket);
 
 /* Tickets that nobody has forgotten yet. */
 unsigned spw_digests_held_locked(const struct spw_device *d);

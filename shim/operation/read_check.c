@@ -60,27 +60,54 @@ static void give_up(struct spw_read_check *u)
     spw_read_check_counts.unknown_count++;
 }
 
+static void refute(struct spw_device *d, struct spw_read_check *u)
+{
+    spw_read_check_counts.refuted_count++;
+    spw_launch_classes_refuted_locked(d->ordinal, u->readers);
+    give_up(u);
+}
+
 void spw_read_check_settle_locked(struct spw_device *d, struct spw_read_check *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_hash before, now;
-    if (u->state != SPW_READ_CHECK_PENDING)
-        return;
-    const int was = spw_digest_answer_locked(d, u->base, &before), is = spw_digest_answer_locked(d, u->check, &now);
-    if (was == 0 || is == 0)
-        return;
-    if (was < 0 || is < 0) {
-        give_up(u);
-    } else if (spw_hash_equal(before, now)) {
-        forget(&u->check);
-        u->state = SPW_READ_CHECK_PASSED;
-        u->readers = 0;
-        spw_read_check_counts.shown_count++;
-    } else {
-        spw_read_check_counts.refuted_count++;
-        spw_launch_classes_refuted_locked(d->ordinal, u->readers);
-        give_up(u);
+    int r = u->check ? spw_digest_answer_locked(d, u->base, &before) : 0;
+    while (r > 0 && u->check && (r = spw_digest_answer_locked(d, u->check, &now)) > 0) {
+        if (!spw_hash_equal(before, now)) {
+            refute(d, u);
+            return;
+        }
+        u->check = spw_digest_step_locked(u->check);
     }
+    if (r < 0)
+        give_up(u);
+    if (u->check || u->state != SPW_READ_CHECK_PENDING)
+        return;
+    u->state = SPW_READ_CHECK_PASSED;
+    u->readers = 0;
+    spw_read_check_counts.shown_count++;
+}
+
+/* ---- later digests ---- */
+
+int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_check_of *t, struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_read_check *u = &t->what->unchanged;
+    uint32_t ticket;
+    if (s && hash(d, s, t, &ticket) == 0) {
+        if (u->check)
+            spw_digest_chain_locked(u->check, ticket);
+        else
+            u->check = ticket;
+        u->state = SPW_READ_CHECK_PENDING;
+        u->toucher = 0;
+        u->stream = s->id;
+        spw_read_check_counts.checked_count++;
+        return 0;
+    }
+    give_up(u);
+    return -ESTALE;
 }
 
 /* ---- touches ---- */
@@ -110,19 +137,44 @@ void spw_read_check_rely_locked(struct spw_recorded_op *recorded_op)
             rely(&recorded_op->touches[i].what->unchanged);
 }
 
+static struct spw_read_check_of thing_at(CUdeviceptr address)
+{
+    struct spw_object *o = spw_object_at_locked(address);
+    return o->kind == SPW_KIND_BLOCK ? spw_read_check_of_block(spw_block_of(o))
+                                     : spw_read_check_of_slot(spw_slab_slot_at_locked((struct spw_slab *)o, address));
+}
+
+void spw_read_check_read_locked(const struct spw_recorded_op *recorded_op, struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    for (unsigned i = 0; i < recorded_op->touch_count; i++) {
+        const struct spw_recorded_op_touch *t = &recorded_op->touches[i];
+        const struct spw_read_check *u = &t->what->unchanged;
+        if (t->lent || u->state != SPW_READ_CHECK_OPEN || !spw_read_check_is_relied_on_locked(u))
+            continue;
+        const struct spw_read_check_of thing = thing_at(t->address);
+        (void)spw_read_check_close_locked(&spw_devices[thing.object->device], &thing, s);
+    }
+}
+
+/* What an operation left that is kept, and was not known to write there, is looked at before another one may change it back:
+ * run again, it would write the same. */
 static void touch(struct spw_device *d, const struct spw_op *op, const struct spw_read_check_of *t)
 {
     struct spw_read_check *u = &t->what->unchanged;
+    const uint64_t order = op->recorded_op && !op->recorded_op->is_void ? op->recorded_op->order : 0;
     spw_read_check_settle_locked(d, u);
     if (!u->base && u->state == SPW_READ_CHECK_PASSED) {
         spw_read_check_counts.based_count++;
         if (hash(d, op->stream, t, &u->base) < 0)
             give_up(u);
     }
+    if (u->state == SPW_READ_CHECK_OPEN && u->toucher && u->toucher != order)
+        (void)spw_read_check_close_locked(d, t, op->stream);
     if (u->state == SPW_READ_CHECK_UNKNOWN)
         return;
-    forget(&u->check);
     u->state = SPW_READ_CHECK_OPEN;
+    u->toucher = order;
     u->readers |= spw_launch_class_bit_of(op->function);
 }
 
@@ -134,31 +186,15 @@ void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock)
         const struct spw_versioned *v = spw_op_believes_hit(op, i) ? spw_versioned_at_locked(op->hits[i], NULL) : NULL;
         if (!v || !spw_read_check_is_relied_on_locked(&v->unchanged) || v->version > clock)
             continue;
-        struct spw_object *o = spw_object_at_locked(op->hits[i]);
-        const struct spw_read_check_of t =
-            o->kind == SPW_KIND_BLOCK ? spw_read_check_of_block(spw_block_of(o))
-                                      : spw_read_check_of_slot(spw_slab_slot_at_locked((struct spw_slab *)o, op->hits[i]));
-        if (o->device == d->ordinal)
+        const struct spw_read_check_of t = thing_at(op->hits[i]);
+        if (t.object->device == d->ordinal)
             touch(d, op, &t);
         else
             give_up(&t.what->unchanged);
     }
 }
 
-/* ---- the second digest ---- */
-
-int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_check_of *t, struct spw_stream *s)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_read_check *u = &t->what->unchanged;
-    u->state = SPW_READ_CHECK_PENDING;
-    if (s && hash(d, s, t, &u->check) == 0) {
-        u->stream = s->id;
-        return 0;
-    }
-    give_up(u);
-    return -ESTALE;
-}
+/* ---- in place ---- */
 
 bool spw_read_check_pass_on_locked(const struct spw_op *op, struct spw_recorded_op_touch *t)
 {

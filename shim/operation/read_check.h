@@ -8,6 +8,10 @@
  * that goes once the answers are there and equal (Wei et al., PhoenixOS, arXiv 2405.12079, section 4, speculate and validate
  * likewise, by instrumented kernels). Otherwise it is copied, and nothing is believed of those kernels any more.
  *
+ * What is changed and changed back in between, these two do not show. So there is another digest before each operation that
+ * is kept and reads the tensor after such a launch; and one behind each that is kept and is such a launch itself, before the
+ * next: run again, it would change the tensor again. All of them have to be equal to the first.
+ *
  * From then on such a launch counts as one that writes: what depends on the tensor is made again first (versions.h). So it
  * is as its makers found it whenever it is made again.
  *
@@ -22,7 +26,8 @@ struct spw_op;
 
 struct spw_read_check_counts { /* since the start */
     uint64_t based_count;      /* first digests */
-    uint64_t shown_count;      /* the second was equal */
+    uint64_t checked_count;    /* later ones */
+    uint64_t shown_count;      /* all later ones were equal */
     uint64_t refuted_count;    /* it was not */
     uint64_t unknown_count;    /* there was none, so that something was copied */
 };
@@ -30,6 +35,10 @@ extern struct spw_read_check_counts spw_read_check_counts SPW_OURS;
 
 /* The operation was kept and is to be submitted next: what it touches matters from now on. */
 void spw_read_check_rely_locked(struct spw_recorded_op *recorded_op);
+
+/* As above, and it is to be submitted to `s`. What it reads may have been changed since the first digest, and be changed
+ * back later: there is another digest of it. */
+void spw_read_check_read_locked(const struct spw_recorded_op *recorded_op, struct spw_stream *s);
 
 /* The operation is to be submitted next, and what it is known to write has newer versions than `clock` already. */
 void spw_read_check_touch_locked(const struct spw_op *op, uint64_t clock);

@@ -215,8 +215,10 @@ void spw_versions_op_locked(struct spw_op *op)
         take_versions(op->recorded_op);
     if (op->recorded_op && spw_rematerialiser && spw_rematerialiser->kept(op, op->recorded_op) < 0)
         op->recorded_op->is_void = true;
-    if (op->recorded_op && !op->recorded_op->is_void)
+    if (op->recorded_op && !op->recorded_op->is_void) {
+        spw_read_check_read_locked(op->recorded_op, op->stream);
         spw_read_check_rely_locked(op->recorded_op);
+    }
     spw_read_check_touch_locked(op, clock);
 }
 

@@ -26,7 +26,7 @@ GROUPS = {
                 "relu-mask", "beta", "beta-set", "half"],
     "late": ["late-input", "late-side", "late-side-small", "late-side-kept", "late-sum", "late-sum-small",
              "late-count", "late-sum-word", "late-clip", "late-clip-between", "late-between",
-             "late-between-small", "late-between-word"],
+             "late-between-small", "late-between-word", "late-flip", "late-flip-word", "late-flip-twice", "late-flip-back"],
     "states": ["variable", "variable-between", "variable-each", "symbol", "symbol-between", "constant", "counter", "running", "running-large",
                "dropout", "dropout-apart", "dropout-told", "two-outputs", "two-outputs-kept", "zero", "table"],
     "graphs": ["graph-each", "graph-between", "graph-late", "graph-sudden", "graph-makes", "graph-anew"],
@@ -105,6 +105,12 @@ def kept_untold(kind):
         @sentence(f"{kind}, of kernels with names in C: a word that changes in a tensor of 3 MiB is seen at once")
         def _():
             right([(usual(kind, 30, "--size", "3072", "--layers", "16", "--every", "2", program="harm-untold"), 50)])
+
+
+    if kind.startswith("late-flip"):
+        @sentence(f"{kind}, of kernels with names in C, changed at step 60, plans made on a thread: the same bits within 80 to 40 % of the peak")
+        def _():
+            right([(usual(kind, 60, program="harm-untold"), share, "on") for share in SHARES])
 
 
 def kept_in_what_is_left():

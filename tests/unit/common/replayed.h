@@ -5,6 +5,7 @@
 #include "carried.h"
 #include "dependents.h"
 #include "kept_ops.h"
+#include "read_check.h"
 #include "replay.h"
 #include "settings.h"
 #include "slab.h"
@@ -263,6 +264,7 @@ static inline int mix_on(CUstream stream, const CUdeviceptr *a, unsigned reads, 
     spw_lock();
     belongs_to(k, &op);
     save_slots(k, op.stream);
+    spw_read_check_read_locked(&k->recorded_op, op.stream);
     fake_mix(stream, k->ranges, reads, writes, salt);
     take_versions(k);
     spw_recorded_op_let_go(&k->recorded_op);

@@ -43,19 +43,30 @@ static CUdeviceptr make_of(CUdeviceptr from, size_t bytes)
     return a[1];
 }
 
-/* A launch that was never seen to write what it is given now. */
-static void look_at(CUdeviceptr a, bool changes_it)
+/* A launch that was never seen to write what it is given now, and leaves `value` there. It may be kept itself. */
+static void look_and_leave(CUdeviceptr a, unsigned char value, struct spw_recorded_op *kept)
 {
     struct spw_launch_class set = {.function = looker, .changed = 2, .writes = 2, .count = 2};
     spw_lock();
     struct spw_stream *record = spw_stream_of_locked(s);
-    struct spw_op op = {
-        .hits = &a, .count = 1, .function = looker, .stream = record, .class = &set, .believed = &set, .writes = set.writes};
+    struct spw_op op = {.hits = &a,
+                        .count = 1,
+                        .function = looker,
+                        .stream = record,
+                        .class = &set,
+                        .believed = &set,
+                        .writes = set.writes,
+                        .recorded_op = kept};
     spw_read_check_touch_locked(&op, spw_version_clock);
-    if (changes_it)
-        fake_fill(s, a, BYTES, CHANGED);
+    if (value)
+        fake_fill(s, a, BYTES, value);
     spw_uses_add_locked(&spw_object_at_locked(a)->uses, record, spw_stream_next_locked(record));
     spw_unlock();
+}
+
+static void look_at(CUdeviceptr a, bool changes_it)
+{
+    look_and_leave(a, changes_it ? CHANGED : 0, NULL);
 }
 
 static void let_go(CUdeviceptr a)
@@ -241,6 +252,63 @@ static void what_is_written_again_passes_its_digests_on(void **state)
     spw_unlock();
 }
 
+/* It is as it was again when that is made sure of, and was not when it was read. */
+static void what_is_changed_while_something_is_made_of_it_is_found(void **state)
+{
+    CUdeviceptr before = make_of(input, BYTES);
+    look_at(input, true);
+    CUdeviceptr a = make_of(input, BYTES);
+    look_and_leave(input, VALUE, NULL);
+    let_go(a);
+    assert_false(is_dropped(a));
+    let_go(before);
+    assert_false(is_dropped(before));
+    assert_int_equal(spw_read_check_counts.refuted_count, 1);
+    const unsigned char changed = CHANGED;
+    expect(a, fake_mixed(&changed, 1, SALT));
+    expect(before, right_value());
+}
+
+/* What made it would change it again. */
+static void what_is_changed_by_its_reader_and_back_is_found(void **state)
+{
+    CUdeviceptr a = make_of(input, BYTES);
+    struct spw_recorded_op *maker = block_at(a)->content.maker;
+    maker->order = 7;
+    look_and_leave(input, 0, maker);
+    look_and_leave(input, CHANGED, maker); /* which is given it twice */
+    assert_int_equal(spw_read_check_counts.checked_count, 0);
+    look_and_leave(input, VALUE, NULL);
+    assert_int_equal(spw_read_check_counts.checked_count, 1);
+    let_go(a);
+    assert_false(is_dropped(a));
+    assert_int_equal(spw_read_check_counts.refuted_count, 1);
+}
+
+/* One digest between two launches that may change it is enough, and none where nothing is made of what they leave. */
+static void what_is_only_looked_at_is_hashed_where_it_matters(void **state)
+{
+    CUdeviceptr a = make_of(input, BYTES);
+    look_at(input, false);
+    look_at(input, false);
+    assert_int_equal(spw_read_check_counts.checked_count, 0);
+    CUdeviceptr b = make_of(input, BYTES), c = make_of(input, BYTES);
+    assert_int_equal(spw_read_check_counts.checked_count, 1);
+    look_at(input, false);
+    look_at(input, false);
+    assert_int_equal(spw_read_check_counts.checked_count, 1);
+    const CUdeviceptr all[] = {a, b, c};
+    for (int i = 0; i < 3; i++) {
+        let_go(all[i]);
+        assert_true(is_dropped(all[i]));
+    }
+    assert_int_equal(spw_read_check_counts.checked_count, 2);
+    assert_int_equal(spw_read_check_counts.shown_count, 1);
+    spw_lock();
+    assert_int_equal(spw_digests_held_locked(device), 1); /* the first */
+    spw_unlock();
+}
+
 /* What was written then need not have a new version. */
 static void what_was_hashed_in_another_epoch_says_nothing(void **state)
 {
@@ -358,6 +426,9 @@ int main(void)
         TEST(what_is_touched_meanwhile_is_asked_about_again),
         TEST(idle_ghosts_are_left_alone),
         TEST(what_is_written_again_passes_its_digests_on),
+        TEST(what_is_changed_while_something_is_made_of_it_is_found),
+        TEST(what_is_changed_by_its_reader_and_back_is_found),
+        TEST(what_is_only_looked_at_is_hashed_where_it_matters),
         TEST(what_was_hashed_in_another_epoch_says_nothing),
         TEST(the_first_digest_is_told_without_being_asked_about),
         TEST(who_writes_comes_behind_the_first_digest),

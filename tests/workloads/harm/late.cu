@@ -81,6 +81,34 @@ NAMED __global__ void look_kernel(uint32_t *a, size_t n, uint32_t *seen, const u
 SIMGPU_FOOTPRINT(look_kernel, (uint32_t * a, size_t n, uint32_t *seen, const uint32_t *clock, size_t changes), EACH *n,
                  R(a, n), RW(seen, 1), R(clock, 2))
 
+/* --- the same, such that doing it twice changes nothing --- */
+
+NAMED __global__ void flip_kernel(uint32_t *a, size_t n, uint32_t *seen, const uint32_t *clock, size_t changes)
+{
+    const bool is_late = IS_LATE(clock);
+    SPAN (i, n) {
+        atomicAdd(seen, a[i]);
+        if (is_late && i < changes)
+            a[i] = ~a[i];
+    }
+}
+SIMGPU_FOOTPRINT(flip_kernel, (uint32_t * a, size_t n, uint32_t *seen, const uint32_t *clock, size_t changes), EACH *n,
+                 R(a, n), RW(seen, 1), R(clock, 2))
+
+/* --- y = f(a), and a is flipped behind it once it is late --- */
+
+NAMED __global__ void flip_behind_kernel(uint32_t *a, uint32_t *y, size_t n, const uint32_t *clock, size_t changes)
+{
+    const bool is_late = IS_LATE(clock);
+    SPAN (i, n) {
+        y[i] = MIXED(a[i], 24u);
+        if (is_late && i < changes)
+            a[i] = ~a[i];
+    }
+}
+SIMGPU_FOOTPRINT(flip_behind_kernel, (uint32_t * a, uint32_t *y, size_t n, const uint32_t *clock, size_t changes), EACH *n,
+                 R(a, n), W(y, n), R(clock, 2))
+
 class changes_input : public layer
 {
   public:
@@ -224,6 +252,53 @@ class changed_between : public layer
     const words a, seen;
 };
 
+/* y is made of a tensor that is another one for that moment, later; or it is what makes y that changes it, and what comes
+ * next changes it back. */
+class flips : public layer
+{
+  public:
+    enum variants { AROUND, ONE_WORD, TWICE, BACK };
+    flips(training &t, size_t count, int variant)
+        : count(count), variant(variant), a(t.persistent(count, 35)), seen(t.persistent(1, 36))
+    {
+    }
+    words forward(training &t, const words &x) override
+    {
+        const size_t changes = variant == ONE_WORD ? 1 : count;
+        words from = make(count), y = make(count), y2;
+        plain(x, x, from);
+        t.keep(from);
+        if (variant == AROUND || variant == ONE_WORD) {
+            flip(t, changes);
+            y = plain(from, a);
+            flip(t, changes);
+        } else {
+            LAUNCH(flip_behind_kernel, count, a.data(), y.data(), count, t.clock.data(), changes);
+            t.keep(y);
+            if (variant == TWICE) {
+                y2 = make(count);
+                LAUNCH(flip_behind_kernel, count, a.data(), y2.data(), count, t.clock.data(), changes);
+            } else {
+                flip(t, changes);
+                y2 = a;
+            }
+            y = plain(y, plain(from, y2));
+        }
+        t.keep(y);
+        return y;
+    }
+
+  private:
+    void flip(training &t, size_t changes)
+    {
+        LAUNCH(flip_kernel, count, a.data(), count, seen.data(), t.clock.data(), changes);
+    }
+
+    const size_t count;
+    const int variant;
+    const words a, seen;
+};
+
 const std::vector<struct kind> late_kinds = {
     {"late-input", create<changes_input>, "y is made of x; later x is changed as well"},
     {"late-side", create_variant<changes_side, changes_side::PERSISTENT>, "the same of a large tensor beside"},
@@ -240,4 +315,9 @@ const std::vector<struct kind> late_kinds = {
      "what y was made of is changed between the two parts, later"},
     {"late-between-small", create_variant<changed_between, changed_between::SMALL>, "the same of a small tensor"},
     {"late-between-word", create_variant<changed_between, changed_between::ONE_WORD>, "the same of one word of a large one"},
+    {"late-flip", create_variant<flips, flips::AROUND>, "what y is made of is another one for that moment, later"},
+    {"late-flip-word", create_variant<flips, flips::ONE_WORD>, "the same of one word"},
+    {"late-flip-twice", create_variant<flips, flips::TWICE>,
+     "what makes y changes what it reads, and the next one changes it back"},
+    {"late-flip-back", create_variant<flips, flips::BACK>, "the same, and something else changes it back"},
 };
