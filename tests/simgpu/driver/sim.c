@@ -31,6 +31,7 @@ static struct {
     struct lane host;    /* host functions */
     struct op *blocked;  /* waits for a value that isn't there */
     bool serving;        /* a host function is running on the service thread */
+    bool held_up;        /* and waits for something itself, as it seems: other streams go on */
 } sim;
 
 static pthread_cond_t served = PTHREAD_COND_INITIALIZER;
@@ -164,7 +165,7 @@ static struct lane *lane_next(double *ret_due)
     double due = INFINITY;
     for (int i = -2; i < settings.devices * LANE_COUNT; i++) {
         struct lane *lane = i == -2 ? &sim.instant : i == -1 ? &sim.host : &devices[i / LANE_COUNT].lanes[i % LANE_COUNT];
-        double d = lane_due(lane);
+        double d = i == -1 && sim.held_up ? INFINITY : lane_due(lane);
         if (d < due || (d == due && best && lane->running && !best->running)) {
             best = lane;
             due = d;
@@ -256,12 +257,12 @@ static void *serve(void *unused)
         host_function_end();
         pthread_mutex_lock(&driver_mutex);
         service.op = NULL;
-        sim.serving = false;
+        sim.serving = sim.held_up = false;
         sim.host.running = NULL;
         sim.quiet_until_ns = 0;
         sim.device_ns = later(sim.device_ns, op->end_ns);
         stats.host_functions++;
-        op_complete(op, op->end_ns);
+        op_complete(op, sim.device_ns);
         pthread_cond_broadcast(&served);
     }
     return NULL;
@@ -354,8 +355,9 @@ void sim_advance(void)
     }
 }
 
-/* Runs the host function that stands in the way; waits for it at most so long (real time; 0: for ever). */
-static bool pass_host_function(unsigned milliseconds)
+/* Runs the host function that stands in the way. One that takes longer than so long (real time) waits for something itself:
+ * it is passed by then. */
+static void pass_host_function(unsigned milliseconds)
 {
     exec_close();
     if (!sim.serving)
@@ -365,13 +367,17 @@ static bool pass_host_function(unsigned milliseconds)
     until.tv_nsec += milliseconds * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000L;
     until.tv_nsec %= 1000000000L;
-    while (sim.serving) {
-        if (milliseconds == 0)
-            pthread_cond_wait(&served, &driver_mutex);
-        else if (pthread_cond_timedwait(&served, &driver_mutex, &until) != 0)
-            return false;
-    }
-    return true;
+    while (sim.serving && !sim.held_up)
+        sim.held_up = pthread_cond_timedwait(&served, &driver_mutex, &until) != 0 && sim.serving;
+}
+
+/* One change, and the host functions before it. False: there is none. */
+static bool step_past_host_functions(double limit, unsigned milliseconds)
+{
+    const enum step s = step(limit);
+    if (s == STEP_HOST_FUNCTION)
+        pass_host_function(milliseconds);
+    return s != STEP_NOTHING;
 }
 
 static void nap(void)
@@ -410,6 +416,7 @@ static bool wait_for_others(unsigned *naps)
 
 void sim_wait(struct op *op)
 {
+    enum { PATIENCE_MS = 100 };
     unsigned naps = 0, naps_for_others = 0;
     if (!op)
         return;
@@ -417,10 +424,7 @@ void sim_wait(struct op *op)
     while (op->state != OP_DONE) {
         if (wait_for_others(&naps_for_others))
             continue;
-        enum step s = step(INFINITY);
-        if (s == STEP_HOST_FUNCTION)
-            pass_host_function(0);
-        else if (s == STEP_NOTHING)
+        if (!step_past_host_functions(INFINITY, PATIENCE_MS))
             wait_for_the_host(&naps);
     }
     sim.host_ns = later(sim.host_ns, op->end_ns);
@@ -430,12 +434,11 @@ void sim_wait(struct op *op)
 
 bool sim_query(struct op *op)
 {
-    enum { PATIENCE_MS = 50 }; /* a host function that takes longer is one that waits for something itself */
-    enum step s;
+    enum { PATIENCE_MS = 50 };
     op_keep(op);
-    do { /* all that is due, whatever is asked about: a program may poll for what a host function leaves behind */
-        s = step(sim.host_ns);
-    } while (s == STEP_DONE || (s == STEP_HOST_FUNCTION && pass_host_function(PATIENCE_MS)));
+    while (step_past_host_functions(sim.host_ns, PATIENCE_MS)) {
+        /* all that is due, whatever is asked about: a program may poll for what a host function leaves behind */
+    }
     bool done = !op || op->state == OP_DONE;
     if (op && done)
         host_learn(&op->when);
@@ -448,10 +451,8 @@ bool sim_query(struct op *op)
 static void go_on_alone(void)
 {
     enum { PATIENCE_MS = 50 };
-    enum step s;
-    do {
-        s = step(INFINITY);
-    } while (s == STEP_DONE || (s == STEP_HOST_FUNCTION && pass_host_function(PATIENCE_MS)));
+    while (step_past_host_functions(INFINITY, PATIENCE_MS)) {
+    }
     sim.host_ns = later(sim.host_ns, sim.device_ns);
 }
 

@@ -1,6 +1,7 @@
 /* test-driver.c - calls, misuse, time, faults on request, sabotage, graphs and statistics. */
 #include "device.h"
 
+#include <semaphore.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,6 +56,32 @@ CHILD_TEST(a_host_function_may_not_call)
     OK(cuLaunchHostFunc(NULL, call_cuda, NULL));
     OK(cuCtxSynchronize());
     assert_int_equal(inside, CUDA_ERROR_NOT_PERMITTED);
+}
+
+static sem_t posted;
+
+static void wait_for_post(void *data)
+{
+    while (sem_wait(data) != 0)
+        continue;
+}
+
+CHILD_TEST(streams_go_on_beside_a_host_function_that_waits)
+{
+    enum { WAITS_NO_LONGER_S = 30 };
+    CUdeviceptr p;
+    device_start();
+    CUstream held_up = new_stream(), beside = new_stream();
+    sem_init(&posted, 0, 0);
+    OK(cuMemAlloc(&p, BYTES));
+    OK(cuLaunchHostFunc(held_up, wait_for_post, &posted));
+    OK(cuMemsetD8Async(p, 1, BYTES / 2, held_up));
+    OK(cuMemsetD8Async(p + BYTES / 2, 2, BYTES / 2, beside));
+    alarm(WAITS_NO_LONGER_S);
+    OK(cuStreamSynchronize(beside));
+    assert_int_equal(cuStreamQuery(held_up), CUDA_ERROR_NOT_READY);
+    sem_post(&posted);
+    OK(cuStreamSynchronize(held_up));
 }
 
 CHILD_TEST(parameters_end_where_the_layout_ends)
@@ -541,6 +568,7 @@ int main(void)
         cmocka_unit_test(misuse_is_answered_as_the_driver_does),
         cmocka_unit_test(a_forked_child_has_no_device),
         cmocka_unit_test(a_host_function_may_not_call),
+        cmocka_unit_test(streams_go_on_beside_a_host_function_that_waits),
         cmocka_unit_test(parameters_end_where_the_layout_ends),
         cmocka_unit_test(a_copy_takes_its_bytes_over_its_rate),
         cmocka_unit_test(both_directions_at_once_are_slower),
