@@ -396,10 +396,10 @@
     X(HOOK_THEN_NOTE, cuLaunchCooperativeKernel_ptsz, "cuLaunchCooperativeKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams)) \
     X(HOOK_THEN_NOTE, cuLaunchGrid, "cuLaunchGrid", (CUfunction f, int grid_width, int grid_height), (f, grid_width, grid_height)) \
     X(HOOK_THEN_NOTE, cuLaunchGridAsync, "cuLaunchGridAsync", (CUfunction f, int grid_width, int grid_height, CUstream hStream), (f, grid_width, grid_height, hStream)) \
-    X(PASS_THEN_NOTE, cuLaunchHostFunc, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
-    X(PASS_THEN_NOTE, cuLaunchHostFunc_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
-    X(PASS_THEN_NOTE, cuLaunchHostFunc_v2, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
-    X(PASS_THEN_NOTE, cuLaunchHostFunc_v2_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
+    X(HOOK_THEN_NOTE, cuLaunchHostFunc, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
+    X(HOOK_THEN_NOTE, cuLaunchHostFunc_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData), (hStream, fn, userData)) \
+    X(HOOK_THEN_NOTE, cuLaunchHostFunc_v2, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
+    X(HOOK_THEN_NOTE, cuLaunchHostFunc_v2_ptsz, "cuLaunchHostFunc", (CUstream hStream, CUhostFn fn, void *userData, unsigned int syncMode), (hStream, fn, userData, syncMode)) \
     X(HOOK_THEN_NOTE, cuLaunchKernel, "cuLaunchKernel", (CUfunction f, unsigned int gridDimX, unsigned int gridDimY, unsigned int gridDimZ, unsigned int blockDimX, unsigned int blockDimY, unsigned int blockDimZ, unsigned int sharedMemBytes, CUstream hStream, void **kernelParams, void **extra), (f, gridDimX, gridDimY, gridDimZ, blockDimX, blockDimY, blockDimZ, sharedMemBytes, hStream, kernelParams, extra)) \
     X(HOOK_THEN_NOTE, cuLaunchKernelEx, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
     X(HOOK_THEN_NOTE, cuLaunchKernelEx_ptsz, "cuLaunchKernelEx", (const CUlaunchConfig *config, CUfunction f, void **kernelParams, void **extra), (config, f, kernelParams, extra)) \
@@ -447,7 +447,7 @@
     X(PASS, cuGraphAddEventWaitNode, "cuGraphAddEventWaitNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUevent event), (phGraphNode, hGraph, dependencies, numDependencies, event)) \
     X(PASS, cuGraphAddExternalSemaphoresSignalNode, "cuGraphAddExternalSemaphoresSignalNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(HOOK, cuGraphAddExternalSemaphoresWaitNode, "cuGraphAddExternalSemaphoresWaitNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_EXT_SEM_WAIT_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
-    X(PASS, cuGraphAddHostNode, "cuGraphAddHostNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
+    X(HOOK, cuGraphAddHostNode, "cuGraphAddHostNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_HOST_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(HOOK, cuGraphAddKernelNode, "cuGraphAddKernelNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS_v1 *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(HOOK, cuGraphAddKernelNode_v2, "cuGraphAddKernelNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, const CUDA_KERNEL_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
     X(HOOK, cuGraphAddMemAllocNode, "cuGraphAddMemAllocNode", (CUgraphNode *phGraphNode, CUgraph hGraph, const CUgraphNode *dependencies, size_t numDependencies, CUDA_MEM_ALLOC_NODE_PARAMS *nodeParams), (phGraphNode, hGraph, dependencies, numDependencies, nodeParams)) \
@@ -556,8 +556,8 @@
     X(HOOK, cuWaitExternalSemaphoresAsync, "cuWaitExternalSemaphoresAsync", (const CUexternalSemaphore *extSemArray, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems, CUstream stream), (extSemArray, paramsArray, numExtSems, stream)) \
     X(HOOK, cuWaitExternalSemaphoresAsync_ptsz, "cuWaitExternalSemaphoresAsync", (const CUexternalSemaphore *extSemArray, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *paramsArray, unsigned int numExtSems, CUstream stream), (extSemArray, paramsArray, numExtSems, stream)) \
     /* streams */ \
-    X(PASS_THEN_NOTE, cuStreamAddCallback, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
-    X(PASS_THEN_NOTE, cuStreamAddCallback_ptsz, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamAddCallback, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
+    X(HOOK_THEN_NOTE, cuStreamAddCallback_ptsz, "cuStreamAddCallback", (CUstream hStream, CUstreamCallback callback, void *userData, unsigned int flags), (hStream, callback, userData, flags)) \
     X(PASS, cuStreamCopyAttributes, "cuStreamCopyAttributes", (CUstream dstStream, CUstream srcStream), (dstStream, srcStream)) \
     X(PASS, cuStreamCopyAttributes_ptsz, "cuStreamCopyAttributes", (CUstream dst, CUstream src), (dst, src)) \
     X(PASS, cuStreamCreate, "cuStreamCreate", (CUstream *phStream, unsigned int Flags), (phStream, Flags)) \

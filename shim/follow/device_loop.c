@@ -57,7 +57,7 @@ int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_ro
 /* ---- on the course, and off it ---- */
 
 /* The only place where the state changes. What is followed for long is no longer looked at as closely, and memory may change
- * hands before it is out of use. */
+ * hands before it is out of use, if all of that ended by itself for as long: whoever gets it comes after that. */
 static void enter(struct spw_device_loop *p, enum spw_device_state state)
 {
     const bool is_confirmed = state == SPW_DEVICE_CONFIRMED;
@@ -66,7 +66,7 @@ static void enter(struct spw_device_loop *p, enum spw_device_state state)
     if (state == SPW_DEVICE_WATCHED)
         return; /* leave_course() has seen to the rest */
     spw_plan_executor_look_closer(&p->on, !is_confirmed);
-    spw_unmap_allow_deferral_locked(p->on.device, is_confirmed);
+    spw_unmap_allow_deferral_locked(p->on.device, is_confirmed && p->prompt >= CONFIRMED);
 }
 
 static enum spw_device_state trusted(const struct spw_tuned_iteration *shape)
@@ -188,6 +188,8 @@ static void count_iteration(struct spw_device_loop *p)
     shape->followed++;
     p->lost.misses = 0;
     p->lost.is_guessed = false;
+    p->prompt = p->waits_in_vain == spw_waits_in_vain ? p->prompt + 1 : 0;
+    p->waits_in_vain = spw_waits_in_vain;
     shape->in_a_row = is_another(p) ? 0 : shape->in_a_row + 1;
     p->on.strange_bytes = 0;
     enter(p, trusted(shape));

@@ -40,6 +40,8 @@ struct spw_lost_course {
 };
 
 struct spw_device_loop {
+    uint64_t waits_in_vain; /* of the process, up to the last iteration that was complete */
+    unsigned prompt;        /* complete ones in a row without any */
     enum spw_device_state state;
     struct spw_plan_executor on;
     struct spw_known_iterations known;

@@ -7,6 +7,7 @@
 #include "engine.h"
 #include "graph_memory.h"
 #include "graph_writes.h"
+#include "hooks_wait.h"
 #include "hooks.h"
 #include "lock.h"
 #include "mover.h"
@@ -488,11 +489,11 @@ static CUresult graph(struct copy *c, CUgraphExec exec)
     return has_room ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static CUresult launched(CUgraphExec exec, CUresult result)
+static CUresult launched(CUgraphExec exec, CUstream stream, CUresult result)
 {
     if (result == CUDA_SUCCESS)
         spw_graph_memory_launched(exec);
-    return result;
+    return spw_graph_waits_for_the_program(stream, result);
 }
 
 #define LAUNCH_GRAPH(symbol, stream) \
@@ -502,7 +503,7 @@ static CUresult launched(CUgraphExec exec, CUresult result)
         CUresult r = graph(&c, exec); \
         if (r == CUDA_SUCCESS) \
             r = copy_begin(&c, "a graph", stream); \
-        return copy_end(&c, r == CUDA_SUCCESS ? launched(exec, spw_driver.symbol(exec, t)) : r); \
+        return copy_end(&c, r == CUDA_SUCCESS ? launched(exec, stream, spw_driver.symbol(exec, t)) : r); \
     }
 LAUNCH_GRAPH(cuGraphLaunch, t)
 LAUNCH_GRAPH(cuGraphLaunch_ptsz, spw_per_thread(t))

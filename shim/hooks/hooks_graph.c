@@ -3,6 +3,7 @@
  * Nodes are looked at before the driver is asked, so that nothing is unpinned between its answer and ours; a refused
  * node pins for nothing, which costs memory only. Cloning and child graphs bring no addresses that some node did not have
  * before. What an executable graph has is read when it is made, and updated (graph_pins.h). */
+#include "hooks_wait.h"
 #include "hooks_graph.h"
 #include "hooks_pin.h"
 
@@ -138,8 +139,10 @@ static void pin_node(const CUgraphNodeParams *p)
     case CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT:
         spw_pin_order_is_unseen();
         break;
-    case CU_GRAPH_NODE_TYPE_HOST: /* no addresses, or memory of the graph's own */
-    case CU_GRAPH_NODE_TYPE_GRAPH:
+    case CU_GRAPH_NODE_TYPE_HOST:
+        spw_graphs_wait_for_the_program();
+        break;
+    case CU_GRAPH_NODE_TYPE_GRAPH: /* no addresses, or memory of the graph's own */
     case CU_GRAPH_NODE_TYPE_EMPTY:
     case CU_GRAPH_NODE_TYPE_WAIT_EVENT:
     case CU_GRAPH_NODE_TYPE_EVENT_RECORD:

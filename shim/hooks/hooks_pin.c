@@ -8,6 +8,7 @@
 #include "arena.h"
 #include "pin.h"
 #include "hooks_pin.h"
+#include "hooks_wait.h"
 #include "log.h"
 #include "twins.h"
 #include "unnamed.h"
@@ -83,15 +84,16 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
 }
 
 /* The stream's number for it tells that the word may still be written. */
-#define SUBMIT(symbol, s, args) \
+#define SUBMIT(symbol, s, args, waits) \
     struct spw_op op; \
     static const char name[] = #symbol; \
     if (spw_pin_failure < 0) \
         return CUDA_ERROR_OUT_OF_MEMORY; \
     const bool noted = \
         spw_unnamed_begin(&op, name, (struct spw_signature){SPW_ITERATION_SET, (uint64_t)(uintptr_t)name, 0}, s); \
-    const CUresult r = SPW_DRIVER(symbol, args); \
-    return noted ? spw_unnamed_end(&op, r) : r
+    CUresult r = SPW_DRIVER(symbol, args); \
+    r = noted ? spw_unnamed_end(&op, r) : r; \
+    return (waits) ? spw_waits_for_the_program(s, r) : r
 
 #define VALUE(symbol, type, s) \
     CUresult spw_on_##symbol(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
@@ -99,23 +101,24 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
         spw_pin_failure = 0; \
         pin_written(addr); \
         pin(value, why_written); \
-        SUBMIT(symbol, s, (stream, addr, value, flags)); \
+        SUBMIT(symbol, s, (stream, addr, value, flags), false); \
     }
 
-#define WAIT(symbol, type) \
+#define WAIT(symbol, type, s) \
     CUresult spw_on_##symbol(CUstream stream, CUdeviceptr addr, type value, unsigned int flags) \
     { \
-        return SPW_PIN_THEN((pin(addr, why_memop), spw_pin_order_is_unseen()), symbol, (stream, addr, value, flags)); \
+        return spw_waits_for_the_program( \
+            s, SPW_PIN_THEN((pin(addr, why_memop), spw_pin_order_is_unseen()), symbol, (stream, addr, value, flags))); \
     }
 
-WAIT(cuStreamWaitValue32, cuuint32_t)
-WAIT(cuStreamWaitValue32_ptsz, cuuint32_t)
-WAIT(cuStreamWaitValue32_v2, cuuint32_t)
-WAIT(cuStreamWaitValue32_v2_ptsz, cuuint32_t)
-WAIT(cuStreamWaitValue64, cuuint64_t)
-WAIT(cuStreamWaitValue64_ptsz, cuuint64_t)
-WAIT(cuStreamWaitValue64_v2, cuuint64_t)
-WAIT(cuStreamWaitValue64_v2_ptsz, cuuint64_t)
+WAIT(cuStreamWaitValue32, cuuint32_t, stream)
+WAIT(cuStreamWaitValue32_ptsz, cuuint32_t, spw_per_thread(stream))
+WAIT(cuStreamWaitValue32_v2, cuuint32_t, stream)
+WAIT(cuStreamWaitValue32_v2_ptsz, cuuint32_t, spw_per_thread(stream))
+WAIT(cuStreamWaitValue64, cuuint64_t, stream)
+WAIT(cuStreamWaitValue64_ptsz, cuuint64_t, spw_per_thread(stream))
+WAIT(cuStreamWaitValue64_v2, cuuint64_t, stream)
+WAIT(cuStreamWaitValue64_v2_ptsz, cuuint64_t, spw_per_thread(stream))
 VALUE(cuStreamWriteValue32, cuuint32_t, stream)
 VALUE(cuStreamWriteValue32_ptsz, cuuint32_t, spw_per_thread(stream))
 VALUE(cuStreamWriteValue32_v2, cuuint32_t, stream)
@@ -131,12 +134,20 @@ static void pin_batch(const CUstreamBatchMemOpParams *list, unsigned count)
         spw_pin_memop(&list[i]);
 }
 
+static bool batch_waits(const CUstreamBatchMemOpParams *list, unsigned count)
+{
+    for (unsigned i = 0; list && i < count; i++)
+        if (list[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_32 || list[i].operation == CU_STREAM_MEM_OP_WAIT_VALUE_64)
+            return true;
+    return false;
+}
+
 #define BATCH(symbol, s) \
     CUresult spw_on_##symbol(CUstream stream, unsigned int count, CUstreamBatchMemOpParams *paramArray, unsigned int flags) \
     { \
         spw_pin_failure = 0; \
         pin_batch(paramArray, count); \
-        SUBMIT(symbol, s, (stream, count, paramArray, flags)); \
+        SUBMIT(symbol, s, (stream, count, paramArray, flags), batch_waits(paramArray, count)); \
     }
 
 BATCH(cuStreamBatchMemOp, stream)
@@ -144,15 +155,16 @@ BATCH(cuStreamBatchMemOp_ptsz, spw_per_thread(stream))
 BATCH(cuStreamBatchMemOp_v2, stream)
 BATCH(cuStreamBatchMemOp_v2_ptsz, spw_per_thread(stream))
 
-#define WAIT_FOR_SEMAPHORES(symbol) \
+#define WAIT_FOR_SEMAPHORES(symbol, s) \
     CUresult spw_on_##symbol(const CUexternalSemaphore *list, const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS *params, \
                              unsigned int count, CUstream stream) \
     { \
-        return SPW_PIN_THEN(spw_pin_order_is_unseen(), symbol, (list, params, count, stream)); \
+        return spw_waits_for_the_program(s, \
+                                         SPW_PIN_THEN(spw_pin_order_is_unseen(), symbol, (list, params, count, stream))); \
     }
 
-WAIT_FOR_SEMAPHORES(cuWaitExternalSemaphoresAsync)
-WAIT_FOR_SEMAPHORES(cuWaitExternalSemaphoresAsync_ptsz)
+WAIT_FOR_SEMAPHORES(cuWaitExternalSemaphoresAsync, stream)
+WAIT_FOR_SEMAPHORES(cuWaitExternalSemaphoresAsync_ptsz, spw_per_thread(stream))
 
 /* ---- textures ---- */
 

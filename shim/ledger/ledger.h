@@ -29,7 +29,7 @@ enum { SPW_MAX_DEVICES = 64 };
  * refused to unmap: then the block keeps that memory, mapped but not to be used before the block is attached anew; and
  * except where the address is `stale`: then what is mapped there belongs to others, and with EVICTED the copy may still be
  * on its way to host_copy. Other bits go with a block that has memory. COPYING: it was on its way out and stays, and
- * operation `leave_number` of the copy-out stream, or a digest (clean_check.h), may still read it, so whoever writes comes
+ * operation `leave_number` of a copy-out stream, or a digest (clean_check.h), may still read it, so whoever writes comes
  * after that.
  *
  * A FREE block is cached: the next one of its size gets it. With RETAINED it is not: the program has given it back, but what
@@ -151,6 +151,7 @@ struct spw_block {
     uint32_t chain;   /* its place, plus 1, among those that are being made again; 0: none */
     uint32_t holds;   /* operations that are making it resident, or evictors waiting for its copy */
     uint64_t restore_number, leave_number;
+    uint32_t leave_stream; /* the id of the copy-out stream that leave_number is one of; 0: nothing was submitted there */
     struct spw_uses fence; /* with SPW_FENCED: who had its memory before, and what is at it of ours; also among its uses */
     struct spw_deferred_unmap *stale;  /* absent, and its address still mapped to what it had; or NULL */
     CUcontext context;                 /* whose allocation it is */
@@ -189,10 +190,17 @@ struct spw_queue {
     struct spw_block *first, *last;
 };
 
+enum { SPW_OUTS = 4 };
+
 struct spw_mover { /* one per device, for the context whose blocks it moves */
     CUcontext context;
-    struct spw_stream *out, *in; /* copy streams of our own: to the host, from the host */
-    struct spw_stream *beside;   /* where operations run again beside several streams of the program; NULL: none did */
+    union {                                /* copy streams of our own to the host: */
+        struct spw_stream *out;            /* the first, and the only one where nothing is gated */
+        struct spw_stream *outs[SPW_OUTS]; /* NULL: not made */
+    };
+    struct spw_uses behind[SPW_OUTS]; /* for each: what it may wait for that is gated, among others */
+    struct spw_stream *in;            /* and one from the host */
+    struct spw_stream *beside;        /* where operations run again beside several streams of the program; NULL: none did */
 };
 
 /* The bill for memory that the driver reserves for graphs (graph_memory.h), or for a pool (pool_reserves.h). */

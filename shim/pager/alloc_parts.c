@@ -74,10 +74,17 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
     return true;
 }
 
+/* What waits for its users may wait for what the program does next. */
+static bool is_gated(const struct spw_block *b)
+{
+    return spw_streams_gated_locked() && spw_uses_gated_locked(&b->object.uses);
+}
+
 /* A cached block, its former users out of the way; where memory is short, or a piece would have to be cut that is to be
  * spared, one made of those of other sizes. NULL: there is none, or it would keep this stream of the program waiting for
- * another, whose work may wait for what the program does after this, and there is room for a new one. That is the order in
- * which the driver's pools take memory (CUDA Programming Guide, cudaMemPoolReuseAllowInternalDependencies). */
+ * another, whose work may wait for what the program does after this, and there is room for a new one, or it is known to.
+ * That is the order in which the driver's pools take memory (CUDA Programming Guide,
+ * cudaMemPoolReuseAllowInternalDependencies). */
 static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
 {
     bool must_wait = false;
@@ -85,7 +92,7 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
     const uint64_t room = spw_phys_pool_room_locked(&d->handles);
     const bool has_room = room >= (uint64_t)granules << d->granule_shift;
     struct spw_block *b = spw_block_uncache_locked(d, granules, s, &must_wait);
-    if (b && must_wait && has_room && spw_uses_of_others_locked(&b->object.uses, s)) {
+    if (b && must_wait && (has_room || is_gated(b)) && spw_uses_of_others_locked(&b->object.uses, s)) {
         spw_block_cache_locked(d, b);
         b = NULL;
     } else if (!b && (!has_room || !spw_phys_pool_suits_locked(&d->handles, granules))) {
@@ -98,12 +105,13 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
     if (must_wait || b->host_copy) {
         b->holds++; /* it is neither cached nor given out: nobody else may take it meanwhile, or free it again */
         b->object.attention |= SPW_FREE;
-        int r =
-            b->host_copy ? spw_uses_wait_unlocking(&b->object.uses) : spw_alloc_get_past_uses_unlocking(&b->object.uses, s);
+        int r = s && !b->host_copy ? spw_alloc_get_past_uses_unlocking(&b->object.uses, s)
+                                   : spw_uses_wait_a_while_unlocking(&b->object.uses);
         b->holds--;
         if (r < 0) {
             spw_block_cache_locked(d, b);
-            return r;
+            *ret_block = NULL;
+            return r == -ETIME ? 0 : r;
         }
     }
     if (b->host_copy)

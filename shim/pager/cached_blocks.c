@@ -8,11 +8,13 @@
 #include "deferred_unmap.h"
 #include "retire.h"
 
-static bool is_worth_waiting(const struct spw_device *d, const struct spw_block *b, enum spw_patience patience)
+static bool is_worth_waiting(const struct spw_block *b, enum spw_patience patience)
 {
+    if (patience != SPW_PATIENCE_NONE && spw_uses_gated_locked(&b->object.uses))
+        return false;
     if (patience == SPW_PATIENCE_COPIES || spw_uses_seen_done_locked(&b->object.uses))
         return true;
-    return patience == SPW_PATIENCE_USES && !spw_is_copying_out_locked(d, b);
+    return patience == SPW_PATIENCE_USES && !spw_is_copying_out_locked(b);
 }
 
 /* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.
@@ -23,7 +25,7 @@ static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, e
     uint64_t best_cost = UINT64_MAX;
     for (uint32_t i = 0; i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
-        if (!spw_object_is_cached(&b->object) || !is_worth_waiting(d, b, patience))
+        if (!spw_object_is_cached(&b->object) || !is_worth_waiting(b, patience))
             continue;
         if (b->holds || spw_uses_in_call_locked(&b->object.uses)) {
             *ret_busy = true;
@@ -51,7 +53,7 @@ int spw_cached_blocks_give_up_unlocking(struct spw_device *d, uint64_t bytes, en
     int r = d->stale.allowed ? spw_dissolve_block_locked(d, b) : -EBUSY;
     if (r == -EBUSY) {
         b->holds++;
-        r = spw_uses_wait_unlocking(&b->object.uses);
+        r = spw_uses_wait_a_while_unlocking(&b->object.uses);
         b->holds--;
         if (r == 0)
             r = spw_dissolve_block_locked(d, b);
@@ -92,7 +94,7 @@ struct spw_block *spw_cached_blocks_most_suitable_locked(struct spw_device *d, u
     for (uint32_t i = 0; d->free_bytes && i < d->block_count; i++) {
         struct spw_block *b = d->blocks[i];
         if (!spw_object_is_cached(&b->object) || b->holds || spw_uses_in_call_locked(&b->object.uses) ||
-            !is_worth_waiting(d, b, patience))
+            !is_worth_waiting(b, patience))
             continue;
         uint32_t served = spw_cached_block_serves(b, granules);
         if (served > best_served || (best && served == best_served && b->memory.count < best->memory.count)) {

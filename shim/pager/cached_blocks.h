@@ -6,10 +6,11 @@
 #define SPILLWAY_SHIM_CACHED_BLOCKS_H
 #include "ledger.h"
 
-/* What is waited for: nothing, the program's operations, copies out as well. */
+/* What is waited for: nothing, the program's operations, copies out as well; never what is gated (streams.h). */
 enum spw_patience { SPW_PATIENCE_NONE, SPW_PATIENCE_USES, SPW_PATIENCE_COPIES };
 
-/* Gives up one cached block. 1: done; 0: there is none to give up, or *ret_busy not now; negative: the driver failed. */
+/* Gives up one cached block. 1: done; 0: there is none to give up, or *ret_busy not now; -ETIME: it was waited for in vain;
+ * negative: the driver failed. */
 int spw_cached_blocks_give_up_unlocking(struct spw_device *d, uint64_t bytes, enum spw_patience patience, bool *ret_busy);
 
 /* How many of `granules` the block's pieces would serve. */

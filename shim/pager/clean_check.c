@@ -33,8 +33,8 @@ static void forget(uint32_t *ticket)
 }
 
 /* The only stream of the program's that is still using the block, or, on a course, has used it: the host is not far ahead of
- * the device then, and what is submitted now comes soon. It came after whatever our own streams write, but not after what
- * they stand for. NULL: there is none. */
+ * the device then, and what is submitted now comes soon, where no gate is in its way. It came after whatever our own streams
+ * write, but not after what they stand for. NULL: there is none. */
 static struct spw_stream *last_user(const struct spw_device *d, struct spw_uses *uses, bool is_on_course)
 {
     struct spw_stream *found[2] = {NULL, NULL}; /* one that has used it, and one that still does */
@@ -49,7 +49,8 @@ static struct spw_stream *last_user(const struct spw_device *d, struct spw_uses 
     const bool still = counts[1] || !is_on_course;
     struct spw_stream *s = found[still];
     if (!d->mover || counts[still] != 1 || uses->everybody || spw_uses_hidden_locked(uses) ||
-        s->context != d->mover->context || !spw_stream_is_reachable_locked(s) || spw_stream_in_call_locked(s))
+        s->context != d->mover->context || spw_stream_is_gated_locked(s) || !spw_stream_is_reachable_locked(s) ||
+        spw_stream_in_call_locked(s))
         return NULL;
     return spw_is_capturing(s->handle) ? NULL : s;
 }
@@ -68,17 +69,15 @@ int spw_clean_check_reader_locked(struct spw_device *d, struct spw_block *b, str
     *ret_stream = b->way == SPW_QUEUE_RETURNED ? NULL : last_user(d, &b->object.uses, b->expected);
     if (*ret_stream)
         return 0;
-    const int r = spw_copy_streams_gather_uses_locked(d, b);
-    *ret_stream = d->mover->out;
-    return r;
+    return spw_copy_streams_gather_uses_locked(d, b, ret_stream);
 }
 
-void spw_clean_check_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s)
+void spw_clean_check_read_locked(struct spw_block *b, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_uses_add_locked(&b->object.uses, s, s->begun);
-    if (s == d->mover->out)
-        b->leave_number = s->begun;
+    if (s->ours)
+        spw_copy_streams_reads_locked(b, s, false);
     /* Whoever writes it, should it stay, comes after what reads it here. */
     b->proof.reader = s->id;
     b->proof.read_number = s->begun;
@@ -94,7 +93,7 @@ static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, 
         if (r < 0)
             forget(ret_ticket);
     }
-    spw_clean_check_read_locked(d, b, s);
+    spw_clean_check_read_locked(b, s);
     return r;
 }
 

@@ -77,7 +77,7 @@ int spw_clean_check_digest_locked(struct spw_device *d, struct spw_block *b, uin
 
 /* The two halves of that, for who hashes it otherwise: the stream for it, and that it was submitted there. */
 int spw_clean_check_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream);
-void spw_clean_check_read_locked(const struct spw_device *d, struct spw_block *b, struct spw_stream *s);
+void spw_clean_check_read_locked(struct spw_block *b, struct spw_stream *s);
 
 /* The only stream of the program's that is using what has these uses, or else has used it; NULL: there are several, or none
  * that can be submitted to now. */

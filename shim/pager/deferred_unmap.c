@@ -74,12 +74,13 @@ static bool may_become_stale(const struct spw_device *d, const struct spw_block 
     return d->stale.allowed && !b->stale && b->memory.count;
 }
 
-/* Whoever comes after its users needs an event for each; a digest of it is waited for by the host, and so is a copy that is
- * not kept. */
+/* Whoever comes after its users needs an event for each, and would be gated as they are; a digest of it is waited for by the
+ * host, and so is a copy that is not kept. */
 bool spw_unmap_can_defer_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!may_become_stale(d, b) || b->object.uses.everybody || b->proof.leaving || b->proof.copied || b->check ||
+    if (!may_become_stale(d, b) || b->object.uses.everybody || spw_uses_gated_locked(&b->object.uses) || b->proof.leaving ||
+        b->proof.copied || b->check ||
         (b->drops && ((b->host_copy && !spw_copies_done_locked(d, b)) || !spw_drop_check_passed_locked(d, b))))
         return false;
     const struct spw_stream *reader = b->proof.reader && !b->spot ? spw_stream_by_id_locked(b->proof.reader) : NULL;

@@ -21,7 +21,7 @@ static int check_block(struct spw_device *d, struct spw_block *b)
         s = NULL;
     const int r = spw_read_check_close_locked(d, &t, s);
     if (r == 0)
-        spw_clean_check_read_locked(d, b, s);
+        spw_clean_check_read_locked(b, s);
     return r;
 }
 

@@ -115,8 +115,10 @@ static void let_go(const struct piece *p, struct spw_block *b)
     spw_lock();
     struct spw_object *o = b ? &b->object : spw_object_at_locked(p->address);
     struct spw_stream *s = spw_stream_of_locked(p->handle);
-    if (o && s)
+    if (o && s) {
         spw_uses_add_locked(&o->uses, s, spw_stream_next_locked(s));
+        spw_stream_gate_locked(s); /* other ranks may wait for what this one does next */
+    }
     if (b)
         spw_release_hold_locked(d, b);
     spw_unlock();

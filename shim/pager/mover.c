@@ -91,7 +91,8 @@ static bool find_copies_in_flight(const struct spw_device *d, struct spw_uses *r
     const struct spw_block *first = NULL;
     for (uint32_t i = 0; i < d->block_count; i++) {
         const struct spw_block *b = d->blocks[i];
-        if (can_do_without_host_copy(b) && (!first || b->restore_number < first->restore_number))
+        if (can_do_without_host_copy(b) && !spw_uses_gated_locked(&b->object.uses) &&
+            (!first || b->restore_number < first->restore_number))
             first = b;
     }
     if (first)
@@ -111,7 +112,7 @@ int spw_mover_spare_host_copies_unlocking(const struct spw_device *d, uint64_t b
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         if (!find_copies_in_flight(&spw_devices[(d->ordinal + i) % SPW_MAX_DEVICES], &copies))
             continue;
-        const int r = spw_uses_wait_unlocking(&copies);
+        const int r = spw_uses_wait_a_while_unlocking(&copies);
         return r < 0 ? r : 1;
     }
     return 0;
@@ -151,6 +152,7 @@ static void forget_copies(struct spw_device *d)
         spw_block_arrived_locked(d->blocks[i]);
         d->blocks[i]->object.attention &= ~(uint32_t)SPW_COPYING;
         d->blocks[i]->restore_number = d->blocks[i]->leave_number = 0;
+        d->blocks[i]->leave_stream = 0;
         d->blocks[i]->proof.reader = 0;
         if (d->blocks[i]->way == SPW_QUEUE_RETURNED)
             d->blocks[i]->way = SPW_QUEUE_NONE;
@@ -165,12 +167,12 @@ void spw_mover_context_gone_locked(CUcontext context)
         struct spw_mover *m = spw_devices[i].mover;
         if (!m || m->context != context)
             continue;
-        end_stream(m->out);
+        for (unsigned k = 0; k < SPW_OUTS; k++)
+            end_stream(m->outs[k]);
         end_stream(m->in);
         end_stream(m->beside);
         spw_unmap_sweep_locked(&spw_devices[i], 0);
-        m->out = m->in = m->beside = NULL; /* their records go with the context's streams */
-        m->context = NULL;
+        *m = (struct spw_mover){0}; /* their records go with the context's streams */
         forget_copies(&spw_devices[i]);
     }
 }
@@ -383,10 +385,11 @@ static int copy_on(struct spw_stream *s, struct spw_block *b, bool out)
 int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    int r = spw_copy_streams_ready_locked(d, b->context);
+    struct spw_stream *s;
+    int r = spw_copy_streams_out_of_locked(d, b, &s);
     if (r < 0)
         return r;
-    struct spw_stream *s = d->mover->out;
+    const bool gated = spw_uses_gated_locked(&b->object.uses);
     if (!b->host_copy) {
         r = host_take_or_recycle(b->size_bytes, &b->host_copy);
         if (r < 0) {
@@ -406,7 +409,7 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     (void)spw_stream_next_locked(s);
     /* Pieces that were submitted are in flight even when a later one failed: they are a use in any case. They come after all
      * others, so whoever waits for them need not look at those. */
-    b->leave_number = s->begun;
+    spw_copy_streams_reads_locked(b, s, gated);
     spw_uses_gather_locked(&b->object.uses, s, b->leave_number);
     if (r < 0) {
         (void)SPW_ASK(cuStreamSynchronize, s->handle);

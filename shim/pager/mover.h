@@ -31,8 +31,9 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b);
 int spw_mover_detach_locked(struct spw_device *d, struct spw_block *b);
 
 /* Submits the copy to the host, after all uses so far; the copy is itself a use. -ENOMEM: no host memory. -EAGAIN: a use is
- * in another thread's call. On failure the block is as it was; on success it is EVICTING and host_copy_valid as soon as its
- * uses are done, for all of which operation b->leave_number of the copy-out stream then stands. */
+ * in another thread's call. -EBUSY: it would keep others from being copied (copy_streams.h). On failure the block is as it
+ * was; on success it is EVICTING and host_copy_valid as soon as its uses are done, for all of which operation
+ * b->leave_number of a copy-out stream then stands. */
 int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b);
 
 /* What is copied out from here on comes after all copies in that were submitted. 0 or a failure to order that. */
@@ -59,8 +60,8 @@ int spw_mover_copy_range_locked(struct spw_stream *s, CUdeviceptr address, void 
 void spw_mover_drop_host_copy_locked(struct spw_block *b);
 
 /* Gives so many bytes of host copies back, good ones too: of resident blocks, of this device before others, which are dirty
- * then. Where all that could go have copies in flight, waits for those of one. 1: try again; 0: there are none; negative: a
- * failure to wait. */
+ * then. Where all that could go have copies in flight, waits for those of one. 1: try again; 0: there are none; -ETIME: it
+ * was waited for in vain; negative: a failure to wait. */
 int spw_mover_spare_host_copies_unlocking(const struct spw_device *d, uint64_t bytes);
 
 /* Devices that may use each other's memory after cuCtxEnablePeerAccess(). Applies to what is mapped now and later. */

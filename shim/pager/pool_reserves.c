@@ -183,7 +183,7 @@ bool spw_pool_reserves_trim_unlocking(struct spw_device *d)
         any = true;
         spw_uses_merge_locked(&frees, &p->frees);
     }
-    return any && spw_uses_wait_unlocking(&frees) == 0 && spw_pool_reserves_trim_locked(d);
+    return any && spw_uses_wait_a_while_unlocking(&frees) == 0 && spw_pool_reserves_trim_locked(d);
 }
 
 void spw_pool_reserves_reset(void)

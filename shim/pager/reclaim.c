@@ -69,9 +69,10 @@ static bool goes_without_trace(struct spw_device *d, struct spw_block *b)
            spw_rematerialiser->due(d, b) == SPW_DUE_NOT && spw_drop_check_passed_locked(d, b);
 }
 
-/* The block to evict next; the host has no room for `host_bytes` more. *ret_busy: some could not be looked at because
- * another thread is submitting work on them. */
-static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, uint64_t host_bytes, bool *ret_busy)
+/* The block to evict next, none that is gated; the host has no room for `host_bytes` more. `out_of_use`: no other.
+ * *ret_busy: some could not be looked at because another thread is submitting work on them. */
+static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, uint64_t host_bytes, bool out_of_use,
+                                       bool *ret_busy)
 {
     struct spw_block *best = NULL;
     double best_worth = 0;
@@ -81,7 +82,8 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
         if (!may_go(b) || (has_nowhere_to_go && !goes_without_trace(d, b)))
             continue;
         double worth = worth_evicting(d, b, needed);
-        if (worth <= best_worth)
+        if (worth <= best_worth || spw_uses_gated_locked(&b->object.uses) ||
+            (out_of_use && !spw_uses_done_locked(&b->object.uses)))
             continue;
         if (spw_uses_in_call_locked(&b->object.uses)) {
             *ret_busy = true;
@@ -123,14 +125,19 @@ static int evict(struct spw_device *d, uint64_t needed, bool *ret_busy)
     struct spw_block *going[BATCH];
     unsigned count = 0, gone = 0;
     uint64_t bytes = 0, host_bytes = UINT64_MAX;
+    bool out_of_use = false;
     int r = 0;
     while (count < BATCH && bytes < needed) {
-        struct spw_block *b = choose_victim(d, needed - bytes, host_bytes, ret_busy);
+        struct spw_block *b = choose_victim(d, needed - bytes, host_bytes, out_of_use, ret_busy);
         if (!b)
             break;
         r = begin_eviction(d, b);
         if (r == -ENOMEM && !b->host_copy && b->size_bytes < host_bytes) {
             host_bytes = b->size_bytes; /* a smaller one may still find room, and a clean one needs none */
+            continue;
+        }
+        if (r == -EBUSY && !out_of_use) { /* copied now, it would keep others from being copied */
+            out_of_use = true;
             continue;
         }
         if (r < 0)
@@ -143,7 +150,7 @@ static int evict(struct spw_device *d, uint64_t needed, bool *ret_busy)
         r = spw_transfer_finish_eviction_unlocking(d, going[i]);
         if (r == 0)
             gone++;
-        else if (first_failure == 0)
+        else if (first_failure == 0 && r != -ETIME) /* that one leaves by itself */
             first_failure = r;
     }
     if (gone)
@@ -168,7 +175,8 @@ static int evict_or_spare_unlocking(struct spw_device *d, uint64_t needed, bool 
 }
 
 /* Waits for what is the next to be free of what nobody uses any more, or is leaving by itself: memory that is still being
- * copied out is the last. 1: some is; 0: there is none, or *ret_busy not now; negative: a failure. */
+ * copied out is the last. 1: some is; 0: there is none, or *ret_busy not now; -ETIME: it was waited for in vain; negative: a
+ * failure. */
 static int await_idle_unlocking(struct spw_device *d, uint64_t missing, bool *ret_busy)
 {
     int r = spw_transfer_reap_locked(d) ? 1 : spw_cached_blocks_give_up_unlocking(d, missing, SPW_PATIENCE_USES, ret_busy);
@@ -193,7 +201,7 @@ static bool reclaim_stuck_unlocking(struct spw_device *d)
         if (!is_stuck(b) || spw_uses_in_call_locked(&b->object.uses))
             continue;
         b->holds++;
-        int r = spw_uses_wait_unlocking(&b->object.uses);
+        int r = spw_uses_wait_a_while_unlocking(&b->object.uses);
         b->holds--;
         any |= r == 0 && is_stuck(b) && spw_mover_detach_locked(d, b) == 0;
         if (b->doomed && !b->holds && !is_stuck(b)) { /* freed long ago, or during the wait */
@@ -237,7 +245,7 @@ int spw_reclaim_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
         bool busy;
         const int r = await_idle_unlocking(d, bytes - room, &busy);
         if (r <= 0)
-            return r;
+            return r == -ETIME ? 0 : r;
     }
     return 1;
 }
@@ -254,35 +262,58 @@ static int give_up_the_rest_unlocking(struct spw_device *d)
     return r < 0 ? r : -ENOMEM;
 }
 
+/* Something could go once it is not gated any more, or not used by what is not done yet: that may have been no victim as its
+ * copy would have kept others from being copied. */
+static bool is_any_gated(struct spw_device *d)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < d->block_count && !any && spw_gated_streams; i++) {
+        struct spw_block *b = d->blocks[i];
+        any = (spw_transfer_is_leaving(b) || spw_object_is_cached(&b->object) || may_go(b)) &&
+              !spw_uses_done_locked(&b->object.uses);
+    }
+    return any;
+}
+
+/* One step. 0: there may be more room; -ENOMEM: nothing can go, or *ret_busy not now; another failure. */
+static int take_some_unlocking(struct spw_device *d, uint64_t missing, bool *ret_busy)
+{
+    if (spw_pool_reserves_trim_locked(d))
+        return 0;
+    int r = await_idle_unlocking(d, missing, ret_busy);
+    if (r != 0)
+        return r > 0 ? 0 : r;
+    if (give_up_empty_slab(d))
+        return 0;
+    r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict_or_spare_unlocking(d, missing, ret_busy);
+    if (r == -ENOMEM && spw_seek_pending() && spw_seek_settle_unlocking(false) == 0 && !spw_seek_pending())
+        return 0; /* what was suspected may be free to go */
+    return r;
+}
+
 static int make_room(struct spw_device *d, uint64_t bytes)
 {
     struct timespec start = {0};
-    int r;
     spw_retained_all_sweep_locked(d);
     while (spw_phys_pool_room_locked(&d->handles) < bytes) {
-        uint64_t missing = bytes - spw_phys_pool_room_locked(&d->handles);
         __atomic_store_n(&spw_reclaim_pressed, true, __ATOMIC_RELAXED);
         if (spw_follower)
             spw_follower->press(d);
-        if (spw_pool_reserves_trim_locked(d))
-            continue;
         bool busy = false;
-        r = await_idle_unlocking(d, missing, &busy);
-        if (r > 0)
-            continue;
-        if (r < 0)
-            return r;
-        if (give_up_empty_slab(d))
-            continue;
-        r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict_or_spare_unlocking(d, missing, &busy);
-        if (r == -ENOMEM && spw_seek_pending() && spw_seek_settle_unlocking(false) == 0 && !spw_seek_pending())
-            continue; /* what was suspected may be free to go */
+        (void)spw_streams_gated_locked(); /* what is not any more is known from here on */
+        int r = take_some_unlocking(d, bytes - spw_phys_pool_room_locked(&d->handles), &busy);
+        if (r == -ETIME)
+            continue; /* it counts as gated now: there may be others */
         if (r == -ENOMEM && busy && spw_reclaim_let_others_finish_unlocking(&start))
             continue; /* they are inside the driver with our candidates, or about to use them */
         if (r == -ENOMEM)
             r = give_up_the_rest_unlocking(d);
         if (r == -EAGAIN && spw_reclaim_let_others_finish_unlocking(&start))
             continue;
+        if (r == -ENOMEM && is_any_gated(d)) {
+            spw_streams_await_gate_unlocking();
+            continue;
+        }
         if (r == -ENOMEM && spw_seek_pending()) /* last: a look may have to wait for what the program does next */
             r = spw_seek_settle_unlocking(true);
         if (r < 0)

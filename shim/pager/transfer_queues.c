@@ -35,7 +35,7 @@ void spw_transfer_enqueue_out_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *before = d->queues[SPW_QUEUE_OUT].last;
-    while (before && before->leave_number > b->leave_number)
+    while (before && before->leave_stream == b->leave_stream && before->leave_number > b->leave_number)
         before = before->previous;
     spw_transfer_enqueue_behind_locked(d, b, SPW_QUEUE_OUT, before);
 }

@@ -27,6 +27,15 @@ static bool may_leave(const struct spw_block *b)
            !b->doomed && !b->suspected && b->holds == 0 && !spw_seek_is_blind_locked();
 }
 
+/* It leaves by itself. Who needs no copy goes without waiting for it. */
+static void enqueue(struct spw_device *d, struct spw_block *b, bool copied)
+{
+    if (copied || (!b->drops && b->host_copy && spw_is_copying_out_locked(b)))
+        spw_transfer_enqueue_out_locked(d, b);
+    else
+        spw_transfer_enqueue_locked(d, b, SPW_QUEUE_DROPPED);
+}
+
 /* Whatever the block is waited for by then is an event that exists. */
 static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped)
 {
@@ -42,7 +51,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
     if (copied)
         r = spw_mover_copy_out_locked(d, b);
     else if (b->object.uses.everybody)
-        r = spw_copy_streams_gather_uses_locked(d, b);
+        r = spw_copy_streams_gather_uses_locked(d, b, &(struct spw_stream *){NULL});
     if (r < 0)
         return r;
     dropped = dropped && spw_rematerialiser->dropping(d, b, due);
@@ -52,10 +61,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
         spw_moved.dropped_count += !copied;
     spw_block_become_locked(b, SPW_RESIDENCY_EVICTING);
     spw_transfer_take_off_locked(d, b);
-    if (copied || (!dropped && b->host_copy && spw_is_copying_out_locked(d, b)))
-        spw_transfer_enqueue_out_locked(d, b); /* who needs no copy goes without waiting for it */
-    else
-        spw_transfer_enqueue_locked(d, b, SPW_QUEUE_DROPPED);
+    enqueue(d, b, copied);
     (void)spw_uses_mark_locked(&b->object.uses); /* or when it is looked for */
     return 0;
 }
@@ -152,17 +158,19 @@ int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_bloc
     enum evict_outcome parting = WAIT;
     int r = 0;
     for (int i = 1; i <= TIMES && r == 0 && parting == WAIT; i++) {
-        r = spw_uses_wait_unlocking(&b->object.uses);
+        r = spw_copy_streams_wait_unlocking(d, b);
         parting = r == 0 && !b->doomed ? outcome_of(d, b, i < TIMES) : RELEASE;
     }
     if (r == 0 && parting == WRITE_BACK) {
         r = spw_mover_copy_out_locked(d, b);
         if (r == 0)
-            r = spw_uses_wait_unlocking(&b->object.uses);
+            r = spw_copy_streams_wait_unlocking(d, b);
     }
-    if (r == 0 && !b->doomed)
+    if (r == -ETIME && !b->doomed)
+        enqueue(d, b, b->has_true_copy);
+    else if (r == 0 && !b->doomed)
         r = spw_mover_detach_locked(d, b);
-    if (r < 0) { /* it stays where it is; after a completed copy its host copy is good as well */
+    if (r < 0 && r != -ETIME) { /* it stays where it is; after a completed copy its host copy is good as well */
         spw_mover_keep_locked(d, b);
         spw_dependents_remove_locked(d, b);
         if (!b->host_copy_valid)
@@ -184,16 +192,35 @@ static void copy_after_all(struct spw_device *d, struct spw_block *b)
     (void)spw_uses_mark_locked(&b->object.uses);
 }
 
-/* Takes the oldest of a queue to the pool if it is gone. False: there is none, or it is not. */
+/* The oldest of a queue that is gone. Where anything is gated, one that is not gone is passed over if those behind it do not
+ * come after it. NULL: there is none. */
+static struct spw_block *first_gone(const struct spw_device *d, enum spw_transfer_queue way)
+{
+    uint32_t waits[SPW_OUTS] = {0}; /* streams of copies out that have not come so far */
+    unsigned count = 0;
+    for (struct spw_block *b = d->queues[way].first; b; b = b->next) {
+        unsigned i = 0;
+        while (way == SPW_QUEUE_OUT && i < count && waits[i] != b->leave_stream)
+            i++;
+        if (i < count)
+            continue;
+        if (spw_uses_done_locked(&b->object.uses))
+            return b;
+        (void)spw_uses_mark_locked(&b->object.uses);
+        if (!spw_gated_streams || count == SPW_OUTS || (way == SPW_QUEUE_DROPPED && !spw_uses_gated_locked(&b->object.uses)))
+            return NULL;
+        if (way == SPW_QUEUE_OUT)
+            waits[count++] = b->leave_stream;
+    }
+    return NULL;
+}
+
+/* Takes one of a queue to the pool that is gone. False: there is none. */
 static bool reap(struct spw_device *d, enum spw_transfer_queue way)
 {
-    struct spw_block *b = d->queues[way].first;
+    struct spw_block *b = first_gone(d, way);
     if (!b)
         return false;
-    if (!spw_uses_done_locked(&b->object.uses)) {
-        (void)spw_uses_mark_locked(&b->object.uses);
-        return false;
-    }
     spw_transfer_take_off_locked(d, b);
     const enum evict_outcome parting = outcome_of(d, b, true);
     if (parting == WAIT) {
@@ -249,11 +276,20 @@ static int wait_for_unlocking(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-/* Who needs no copy goes with its last use, and until then the device has work. Copies take as long as the link needs, while
- * the device may well stand still. */
+static struct spw_block *first_that_ends(const struct spw_device *d, enum spw_transfer_queue way)
+{
+    struct spw_block *b = d->queues[way].first;
+    while (b && spw_uses_gated_locked(&b->object.uses))
+        b = b->next;
+    return b;
+}
+
+/* Of those that are not gated. Who needs no copy goes with its last use, and until then the device has work. Copies take as
+ * long as the link needs, while the device may well stand still. */
 static struct spw_block *first_to_go(const struct spw_device *d)
 {
-    return d->queues[SPW_QUEUE_DROPPED].first ? d->queues[SPW_QUEUE_DROPPED].first : d->queues[SPW_QUEUE_OUT].first;
+    struct spw_block *clean = first_that_ends(d, SPW_QUEUE_DROPPED);
+    return clean ? clean : first_that_ends(d, SPW_QUEUE_OUT);
 }
 
 bool spw_transfer_hand_over_locked(struct spw_device *d)

@@ -23,9 +23,9 @@
 
 /* The block is not needed for a while: its copy out is submitted now if it is dirty (its users' order is kept), and it is in
  * the queue of those that leave. One that waits to come back does so no longer. Nothing happens to a block that is absent,
- * leaving, pinned, held or free, or that another thread is submitting work on, or whose users' end no event can tell. 0,
- * also then; -ENOMEM: no host memory; another failure of the driver: it is as it was. Needs the device's slow lock and the
- * engine lock, does not let go of either. */
+ * leaving, pinned, held or free, or that another thread is submitting work on, or whose users' end no event can tell, or
+ * whose copy would keep others from being copied. 0, also then; -ENOMEM: no host memory; another failure of the driver: it
+ * is as it was. Needs the device's slow lock and the engine lock, does not let go of either. */
 int spw_transfer_evict_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block will be made again when it is needed: it leaves without a copy if that is possible as things are
@@ -46,7 +46,8 @@ int spw_transfer_write_back_unchecked_locked(struct spw_device *d, struct spw_bl
 int spw_transfer_prefetch_locked(struct spw_device *d, struct spw_block *b);
 
 /* Takes memory of blocks that are gone by now to the pool, and serves those that wait for it. Asks the driver about at most
- * one event that is not complete for each of the two queues, waits for nothing. Locks as above. */
+ * one event that is not complete for each of the two queues, or for each stream where something is gated (streams.h), waits
+ * for nothing. Locks as above. */
 void spw_transfer_pump_locked(struct spw_device *d);
 
 /* Only the first half of that: true when any memory went to the pool. */
@@ -63,7 +64,8 @@ static inline bool spw_transfer_is_idle(const struct spw_device *d)
 bool spw_transfer_hand_over_locked(struct spw_device *d);
 
 /* Waits for the one that is gone first of those that leave. 1: memory of one or more went to the pool, or somebody wants it
- * after all; 0: nothing leaves; negative: the driver failed. Lets go of the engine lock while it waits. */
+ * after all; 0: nothing leaves but what is gated; -ETIME: it was waited for in vain; negative: the driver failed. Lets go of
+ * the engine lock while it waits. */
 int spw_transfer_wait_unlocking(struct spw_device *d);
 
 /* The same for one of them: until it is gone, or stays after all. 0, also where it does not leave. */
@@ -72,7 +74,8 @@ int spw_transfer_wait_for_unlocking(struct spw_device *d, struct spw_block *b);
 /* ---- for who makes room, and for who brings in on demand ---- */
 
 /* Waits for the users of a block that is EVICTING and held, and for its copy; then its memory goes to the pool, and it is
- * let go of. On failure it stays where it is. Lets go of the engine lock while it waits. */
+ * let go of. -ETIME: they were waited for in vain, and it leaves by itself. On failure it stays where it is. Lets go of the
+ * engine lock while it waits. */
 int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b);
 
 /* Before so many granules are taken from the pool: where its pieces do not serve as they are and may not be released for

@@ -31,14 +31,15 @@ static bool has_digest(struct spw_device *d, struct spw_block *b)
     uint32_t ticket;
     if (b->proof.copied || b->proof.known)
         return true;
-    if (ask(d, b, d->mover->out, &ticket) == -ENOTSUP) {
+    struct spw_stream *s = spw_stream_by_id_locked(b->leave_stream); /* of the copy */
+    if (ask(d, b, s, &ticket) == -ENOTSUP) {
         d->is_blind = true;
         spw_warn("device %d: what is computed again cannot be compared with what it stands for, so nothing will be" SPW_SEE(
                      "driver-refused"),
                  d->ordinal);
     } else
         spw_digest_forget_locked(ticket);
-    b->leave_number = d->mover->out->begun;
+    b->leave_number = s->begun;
     return false;
 }
 

@@ -136,8 +136,8 @@ static void take_back(struct spw_device *d, struct spw_replay_op *run)
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++) {
         struct spw_block *b = run->parts[i].block;
         if (b && is_unfinished(run, i)) {
-            if (b->host_copy && !spw_copies_done_locked(d, b))
-                (void)SPW_ASK(cuStreamSynchronize, d->mover->out->handle);
+            if (b->leave_stream && b->host_copy && !spw_copies_done_locked(d, b))
+                (void)SPW_ASK(cuStreamSynchronize, spw_stream_by_id_locked(b->leave_stream)->handle);
             spw_mover_drop_host_copy_locked(b);
             spw_dependents_add_locked(d, b);
         } else if (!b || !run->parts[i].attached)
@@ -295,8 +295,9 @@ static int order(struct spw_device *d, struct spw_replay_op *run, struct spw_str
     for (unsigned i = 0; i < run->rebuild->op_count && r == 0; i++)
         r = order_op(d, run->rebuild->ops[i], s);
     for (unsigned i = 0; i < run->rebuild->part_count && r == 0; i++)
-        r = spw_uses_order_beside_locked(&run->parts[i].block->object.uses, s,
-                                         d->mover && may_be_copied_meanwhile(run, i) ? d->mover->out : NULL);
+        r = spw_uses_order_beside_locked(
+            &run->parts[i].block->object.uses, s,
+            may_be_copied_meanwhile(run, i) ? spw_stream_by_id_locked(run->parts[i].block->leave_stream) : NULL);
     return r;
 }
 

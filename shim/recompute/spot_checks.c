@@ -70,7 +70,7 @@ void spw_spot_check_left_locked(struct spw_device *d, struct spw_block *b)
         spw_digest_sample_locked(d, s->context, s->handle, &sample, &b->spot) < 0)
         b->spot = 0;
     else
-        spw_clean_check_read_locked(d, b, s);
+        spw_clean_check_read_locked(b, s);
     spw_spot_check_counts.unknown_count += !b->spot;
 }
 

@@ -322,5 +322,6 @@ void spw_streams_reset(void)
     memset(bucket_first, 0, sizeof(bucket_first));
     spw_stream_table_used = 1;
     spw_streams_blocking = 0;
+    spw_gated_streams = 0;
     spw_streams_generation++;
 }

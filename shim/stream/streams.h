@@ -34,6 +34,8 @@ struct spw_stream {
     uint64_t allocated;      /* the number that follows where the program has allocated last, in its order; 0: nowhere */
     uint64_t beginning;      /* the number of the one that is being begun, which the driver does not have yet; 0: none */
     uint64_t done;           /* all up to this number are known to be complete */
+    uint64_t gate_first;     /* from here on they may wait for what the program does next (gates.c), ... */
+    uint64_t gate_last;      /* ... until this one is done; 0: none does */
     atomic_uint in_call;     /* operations that are numbered but possibly not yet handed to the driver */
     bool calm;               /* nothing is to be looked after behind the operation that was begun last (plan_follower.h) */
     struct spw_place *place; /* of its device in the iteration; NULL: it is not watched, or nobody has asked yet */
@@ -215,9 +217,42 @@ int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices);
 /* Waits until every use is complete. Lets go of the engine lock while waiting: the caller revalidates what it knew. */
 int spw_uses_wait_unlocking(struct spw_uses *u);
 
+/* The same, but that where something is gated on any stream, it waits for a tenth of a second at most: -ETIME, and then what
+ * it waited for counts as gated. */
+int spw_uses_wait_a_while_unlocking(struct spw_uses *u);
+
 /* The same for no longer than so many looks take, of about a microsecond each. False: not every use is known to be complete.
  */
 bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks);
+
+/* ---- gates: operations that may end only once the program does what it does next ---- */
+
+/* The operation that was numbered last is such a gate: a function of the host's, a wait for a value, NCCL's kernels. It and
+ * what is submitted to the stream later is *gated* until it is known to be done. */
+void spw_stream_gate_locked(struct spw_stream *s);
+
+/* A wait for operation `number` has taken too long: it is gated, by whatever lies before it. */
+void spw_stream_gate_late_locked(struct spw_stream *s, uint64_t number);
+
+/* The same for each of the uses that is not known to be complete. */
+void spw_uses_late_locked(struct spw_uses *u);
+
+/* True when anything is gated on any stream. Asks the driver where a gate is not known to be done. */
+bool spw_streams_gated_locked(void);
+
+/* Lets go of the lock for a moment, for a gate to open. */
+void spw_streams_await_gate_unlocking(void);
+
+/* Of the stream, or of some of the uses: as far as was known when spw_streams_gated_locked() was asked last. */
+bool spw_stream_is_gated_locked(const struct spw_stream *s);
+bool spw_uses_gated_locked(const struct spw_uses *u);
+
+/* True when some of `a` may end later than all of `u`. Asks the driver. */
+bool spw_uses_beyond_locked(struct spw_uses *a, const struct spw_uses *u);
+
+extern uint64_t spw_waits_in_vain
+    SPW_OURS; /* since the start, which spw_stream_gate_late_locked() was told of; engine lock */
+extern unsigned spw_gated_streams SPW_OURS; /* that are not known to have passed their gates; engine lock */
 
 /* True when another stream of the program's than `s` may have work, or get some that it is not known to have had before; on
  * whichever device. */

@@ -1,6 +1,7 @@
 /* uses.c - who used a piece of memory last: whether that is over, and how to come after it. */
 #include <errno.h>
 #include <sched.h>
+#include <time.h>
 
 #include "ask.h"
 #include "context.h"
@@ -8,6 +9,7 @@
 #include "capture.h"
 #include "events.h"
 #include "lock.h"
+#include "now.h"
 #include "result.h"
 #include "stream_table.h"
 
@@ -103,6 +105,46 @@ static int is_not_done(struct spw_stream *s, uint64_t number, void *arg)
     (void)arg;
     spw_marks_retire_locked(s);
     return s->done < number;
+}
+
+static int is_gated(struct spw_stream *s, uint64_t number, void *arg)
+{
+    (void)arg;
+    return spw_stream_is_gated_locked(s) && number >= s->gate_first;
+}
+
+bool spw_uses_gated_locked(const struct spw_uses *u)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return spw_gated_streams && for_each_use((struct spw_uses *)u, is_gated, NULL) != 0;
+}
+
+static int gate_late(struct spw_stream *s, uint64_t number, void *arg)
+{
+    (void)arg;
+    spw_stream_gate_late_locked(s, number);
+    return 0;
+}
+
+void spw_uses_late_locked(struct spw_uses *u)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    (void)for_each_use(u, gate_late, NULL);
+}
+
+static int is_beyond(struct spw_stream *s, uint64_t number, void *arg)
+{
+    const struct spw_uses *u = arg;
+    bool is_covered = u->everybody & everybody_beside(s);
+    for (unsigned i = 0; i < u->count; i++)
+        is_covered |= u->stream[i] == s->id && u->number[i] >= number;
+    return !is_covered && is_not_done(s, number, NULL);
+}
+
+bool spw_uses_beyond_locked(struct spw_uses *a, const struct spw_uses *u)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return for_each_use(a, is_beyond, (void *)u) != 0;
 }
 
 static int is_any(struct spw_stream *s, uint64_t number, void *arg)
@@ -479,6 +521,55 @@ static uint32_t look_unlocking(const struct pending *p, uint32_t most)
     spw_lock();
     p->stream->waiters--;
     return looks;
+}
+
+/* A gate that an event can tell of; else one that the host can only wait for with all of its context. */
+static bool find_gate(struct pending *ret)
+{
+    CUevent event;
+    uint64_t covered;
+    *ret = (struct pending){NULL, 0};
+    for (uint32_t i = 1; i < spw_stream_table_used; i++) {
+        struct spw_stream *s = spw_stream_table[i];
+        const int r = spw_stream_is_gated_locked(s) ? spw_mark_for_locked(s, s->gate_last, &event, &covered) : -ENOENT;
+        if (r == -EXDEV || r == 0)
+            *ret = (struct pending){s, s->gate_last};
+        if (r == 0)
+            return true;
+    }
+    return false;
+}
+
+void spw_streams_await_gate_unlocking(void)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    enum { LOOKS = 64 };
+    const struct timespec moment = {.tv_nsec = 50000};
+    struct pending p;
+    if (find_gate(&p))
+        (void)look_unlocking(&p, LOOKS);
+    else if (p.stream)
+        (void)wait_for_unlocking(p.stream, p.number);
+    spw_unlock();
+    (void)nanosleep(&moment, NULL);
+    spw_lock();
+}
+
+int spw_uses_wait_a_while_unlocking(struct spw_uses *u)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    enum { LOOKS = 64, MOST_NS = 100000000 };
+    struct pending p;
+    for (const uint64_t began = spw_now_ns(); spw_streams_gated_locked();) {
+        if (for_each_use(u, first_pending, &p) == 0)
+            break;
+        if (spw_now_ns() - began > MOST_NS) {
+            spw_stream_gate_late_locked(p.stream, p.number);
+            return -ETIME;
+        }
+        (void)look_unlocking(&p, LOOKS);
+    }
+    return spw_uses_wait_unlocking(u);
 }
 
 bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks)

@@ -21,8 +21,8 @@ OF_THE_LOADER = {"dlsym"}  # whoever asks for it means the loader's; ours answer
 
 # Several files that are one thing, with one header that others include.
 MODULES = [
-    # the records of streams: an operation's number, the marks behind it and its uses are told of each other; stream_table.h is their inside
-    "stream/marks stream/stream_table stream/streams stream/uses",
+    # the records of streams: an operation's number, the marks behind it, gates and its uses are told of each other; stream_table.h is their inside
+    "stream/gates stream/marks stream/stream_table stream/streams stream/uses",
     # physical memory in pieces: what is taken from the pool is cut and joined, and goes back there; phys_pool_parts.h is their inside
     "memory/phys_pool memory/phys_pool_parts memory/remake",
     # exported symbols: each opens the driver, which is told of each that it has

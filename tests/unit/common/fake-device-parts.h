@@ -20,7 +20,7 @@ enum { MOST = 4096, WORK = 65536 };
 
 enum { SAMPLED_PAGE = 4096 };
 
-enum work_kind { FILL, EXPECT, HASH, SAMPLE, FIND, SEEK, OUT, IN, MIX, COPY, RECORD, WAIT };
+enum work_kind { FILL, EXPECT, HASH, SAMPLE, FIND, SEEK, OUT, IN, MIX, COPY, RECORD, WAIT, GATE };
 
 struct work {
     enum work_kind kind;
@@ -50,7 +50,7 @@ struct fake_state {
         unsigned mapped; /* so often */
     } handles[MOST];
     unsigned handle_count;
-    bool maps_once, goes_on;
+    bool maps_once, goes_on, gated;
     unsigned asked; /* in a row, for events that were not complete */
     struct {
         CUdeviceptr a;

@@ -56,6 +56,11 @@ void fake_meanwhile(void (*act)(void));
 /* What was submitted before an event runs while somebody asks for that again and again: until fake_start(). */
 void fake_goes_on(bool on);
 
+/* What is submitted to the stream from here on does not run until the test has opened all gates, for which it ends where the
+ * shim waits for that without end. */
+void fake_gate(CUstream stream);
+void fake_open_gates(void);
+
 /* Memory that is mapped somewhere can be mapped nowhere else: until fake_start(). */
 void fake_map_once(void);
 

@@ -1,7 +1,7 @@
 /* fake-streams.c - deferred streams over host memory, with a check at every step. */
 #include "fake-device-parts.h"
 
-static void run_until(int stream, unsigned limit);
+static bool run_until(int stream, unsigned limit);
 
 /* Each stream has a clock of its own, which waiting for another one's event sets forward. */
 static double lasts_us(const struct work *w)
@@ -136,9 +136,12 @@ static void run_find(const struct work *w)
     *result += count_words(w, 63, &any);
 }
 
-static void run_one(struct work *w)
+/* False: it is a gate, or waits for what lies behind one. */
+static bool run_one(struct work *w)
 {
     double *now_us = &fake_state.stream_us[w->stream];
+    if (w->kind == GATE && fake_state.gated)
+        return false;
     w->done = true;
     switch (w->kind) {
     case FILL:
@@ -168,7 +171,9 @@ static void run_one(struct work *w)
         break;
     case WAIT:
         if (w->record) {
-            run_until(fake_state.work[w->record - 1].stream, (unsigned)w->record);
+            w->done = run_until(fake_state.work[w->record - 1].stream, (unsigned)w->record);
+            if (!w->done)
+                return false;
             if (*now_us < fake_state.work[w->record - 1].end_us)
                 *now_us = fake_state.work[w->record - 1].end_us;
         }
@@ -176,16 +181,20 @@ static void run_one(struct work *w)
     case RECORD:
         fake_state.event_us[w->event] = *now_us;
         break;
+    case GATE:
+        break;
     }
     w->end_us = *now_us += lasts_us(w);
+    return true;
 }
 
-/* Runs a stream's work up to work[limit - 1]. */
-static void run_until(int stream, unsigned limit)
+/* Runs a stream's work up to work[limit - 1]. False: it does not come so far. */
+static bool run_until(int stream, unsigned limit)
 {
     for (unsigned i = 0; i < limit; i++)
-        if (fake_state.work[i].stream == stream && !fake_state.work[i].done)
-            run_one(&fake_state.work[i]);
+        if (fake_state.work[i].stream == stream && !fake_state.work[i].done && !run_one(&fake_state.work[i]))
+            return false;
+    return true;
 }
 
 static bool eager; /* see fake_eager() */
@@ -200,11 +209,23 @@ static void run_others(int but)
 {
     for (int stream = 0xfff; stream >= 0; stream--)
         if (stream != but)
-            run_until(stream, fake_state.work_count);
+            (void)run_until(stream, fake_state.work_count);
+}
+
+void fake_gate(CUstream s)
+{
+    fake_state.gated = true;
+    fake_submit(s, (struct work){.kind = GATE});
+}
+
+void fake_open_gates(void)
+{
+    fake_state.gated = false;
 }
 
 void fake_run_all(void)
 {
+    fake_open_gates();
     run_others(-1);
     fake_state.work_count = 0;
     memset(fake_state.recorded, 0, sizeof(fake_state.recorded));
@@ -300,7 +321,8 @@ static CUresult on_cuStreamGetCtx(CUstream s, CUcontext *context)
 static CUresult on_cuStreamSynchronize(CUstream s)
 {
     CALLED();
-    run_until(stream_index(s), fake_state.work_count);
+    if (!run_until(stream_index(s), fake_state.work_count))
+        fail_msg("a stream is waited for that only the program lets go on");
     return CUDA_SUCCESS;
 }
 
@@ -308,8 +330,8 @@ static CUresult on_cuCtxSynchronize(void)
 {
     CALLED();
     for (unsigned i = 0; i < fake_state.work_count; i++)
-        if (!fake_state.work[i].done)
-            run_until(fake_state.work[i].stream, i + 1);
+        if (!fake_state.work[i].done && !run_until(fake_state.work[i].stream, i + 1))
+            fail_msg("a context is waited for that only the program lets go on");
     return CUDA_SUCCESS;
 }
 
@@ -361,8 +383,8 @@ static CUresult on_cuEventSynchronize(CUevent e)
     unsigned long record = fake_state.recorded[(uintptr_t)e];
     if (record && eager)
         run_others(fake_state.work[record - 1].stream);
-    if (record)
-        run_until(fake_state.work[record - 1].stream, (unsigned)record);
+    if (record && !run_until(fake_state.work[record - 1].stream, (unsigned)record))
+        fail_msg("an event is waited for that only the program lets come");
     return CUDA_SUCCESS;
 }
 
@@ -377,8 +399,10 @@ static CUresult on_cuEventQuery(CUevent e)
     unsigned long record = fake_state.recorded[(uintptr_t)e];
     const bool is_done = !record || fake_state.work[record - 1].done;
     fake_state.asked = is_done ? 0 : fake_state.asked + 1;
-    if (fake_state.goes_on && fake_state.asked > IN_VAIN)
+    if (fake_state.goes_on && fake_state.asked > IN_VAIN && !fake_state.gated)
         return on_cuEventSynchronize(e);
+    if (fake_state.goes_on && fake_state.asked > IN_VAIN && run_until(fake_state.work[record - 1].stream, (unsigned)record))
+        return CUDA_SUCCESS;
     return is_done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 

@@ -72,8 +72,15 @@ static CUresult wait_for_semaphores(const CUexternalSemaphore *list, const CUDA_
     return answer;
 }
 
+/* So no stream has a record. */
+static CUresult no_context(CUcontext *context)
+{
+    return CUDA_ERROR_INVALID_CONTEXT;
+}
+
 static int setup(void **state)
 {
+    spw_driver.cuCtxGetCurrent = no_context;
     spw_driver.cuWaitExternalSemaphoresAsync = wait_for_semaphores;
     spw_log_setup(SPW_LOG_QUIET, NULL);
     spw_driver.cuStreamWaitValue32_v2 = value32;

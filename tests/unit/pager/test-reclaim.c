@@ -1,6 +1,6 @@
 /* test-reclaim.c - making room: whose memory is waited for first, and what happens when the easy way is closed: a device
- * with less memory than it should have, host memory that only small tensors fit into, and victims that another thread is
- * busy with. */
+ * with less memory than it should have, host memory that only small tensors fit into, victims that another thread is busy
+ * with, and those whose uses end only once the program goes on. */
 #include <time.h>
 #include <unistd.h>
 
@@ -345,6 +345,185 @@ static void what_a_trial_has_taken_is_waited_for(void **state)
     fake_run_all();
 }
 
+/* ---- gates ---- */
+
+enum { CROWD = 4 };
+
+/* A host function, or a wait for a value, is submitted. */
+static void gate(CUstream stream, bool is_known)
+{
+    fake_gate(stream);
+    spw_lock();
+    struct spw_stream *record = spw_stream_of_locked(stream);
+    (void)spw_stream_next_locked(record);
+    if (is_known)
+        spw_stream_gate_locked(record);
+    spw_unlock();
+}
+
+/* A device that goes on by itself while it is asked, full of a crowd that is out of use. */
+static void begin_with_crowd(CUdeviceptr *crowd)
+{
+    begin(CROWD * BYTES, 16 << 20);
+    fake_goes_on(true);
+    for (unsigned i = 0; i < CROWD; i++) {
+        crowd[i] = allocate(BYTES);
+        fill(crowd[i], (unsigned char)i);
+    }
+    let_run();
+}
+
+static void check_crowd(const CUdeviceptr *crowd)
+{
+    fake_open_gates();
+    for (unsigned i = 0; i < CROWD; i++)
+        expect(crowd[i], (unsigned char)i);
+    fake_run_all();
+    check_blocks();
+}
+
+/* The one that was used before all others would be the victim, but for the gate before its use. */
+static void what_is_gated_stays_where_another_can_go(void **state)
+{
+    CUdeviceptr crowd[CROWD];
+    begin_with_crowd(crowd);
+    const CUdeviceptr next = allocate(BYTES);
+    gate(t, true);
+    assert_int_equal(fill_on(t, crowd[0], BYTES, 0), 0);
+    for (unsigned i = 1; i < CROWD; i++)
+        fill(crowd[i], (unsigned char)i);
+    fill(next, 9);
+    assert_int_equal(attention(crowd[0]), 0);
+    assert_int_equal(attention(crowd[1]), SPW_EVICTED);
+    check_crowd(crowd);
+    expect(next, 9);
+    fake_run_all();
+}
+
+/* Nobody has told of the gate: it is found out by waiting in vain, and that once. What was being copied behind it does not
+ * keep others from being copied. */
+static void a_wait_in_vain_is_not_the_last(void **state)
+{
+    CUdeviceptr crowd[CROWD];
+    begin_with_crowd(crowd);
+    const CUdeviceptr next = allocate(BYTES), more = allocate(BYTES);
+    const CUstream elsewhere = fake_stream();
+    gate(elsewhere, true); /* so that nothing is waited for without end */
+    gate(t, false);
+    assert_int_equal(fill_on(t, crowd[0], BYTES, 0), 0);
+    for (unsigned i = 1; i < CROWD; i++)
+        fill(crowd[i], (unsigned char)i);
+    fill(next, 9);
+    assert_true(attention(crowd[0]) & SPW_EVICTING);
+    assert_int_equal(block_at(crowd[0])->way, SPW_QUEUE_OUT);
+    fill(more, 10);
+    check_blocks();
+    check_crowd(crowd);
+    expect(next, 9);
+    expect(more, 10);
+    fake_run_all();
+}
+
+/* It leaves by plan, and its copy out waits. Whatever leaves later, and is out of use, does not come behind that. */
+static void a_copy_out_that_is_gated_keeps_no_other_waiting(void **state)
+{
+    CUdeviceptr crowd[CROWD];
+    begin_with_crowd(crowd);
+    const CUdeviceptr next = allocate(BYTES), more = allocate(BYTES);
+    gate(t, true);
+    assert_int_equal(fill_on(t, crowd[0], BYTES, 0), 0);
+    const uint64_t in_vain = spw_waits_in_vain;
+    leave(crowd[0]);
+    assert_true(attention(crowd[0]) & SPW_EVICTING);
+    leave(crowd[1]);
+    leave(crowd[2]);
+    assert_int_not_equal(block_at(crowd[0])->leave_stream, block_at(crowd[1])->leave_stream);
+    assert_int_equal(block_at(crowd[1])->leave_stream, block_at(crowd[2])->leave_stream);
+    assert_int_equal(spw_driver.cuStreamSynchronize(spw_stream_by_id_locked(block_at(crowd[1])->leave_stream)->handle),
+                     CUDA_SUCCESS);
+    pump(); /* passes over what does not go yet */
+    assert_int_equal(attention(crowd[1]), SPW_EVICTED);
+    assert_int_equal(attention(crowd[2]), SPW_EVICTED);
+    assert_true(attention(crowd[0]) & SPW_EVICTING);
+    fill(next, 9);
+    fill(more, 10);
+    leave(crowd[3]);
+    fill(crowd[1], 1);
+    assert_int_equal(spw_waits_in_vain, in_vain);
+    leave(more);
+    fill(more, 10); /* its copy out is no gate for who writes it */
+    assert_true(attention(crowd[0]) & SPW_EVICTING);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s), CUDA_SUCCESS);
+    check_crowd(crowd);
+    expect(next, 9);
+    expect(more, 10);
+    fake_run_all();
+}
+
+/* Freed blocks are waited for before tensors go, but for that one. */
+static void a_freed_block_that_is_gated_is_not_waited_for(void **state)
+{
+    CUdeviceptr crowd[CROWD];
+    begin_with_crowd(crowd);
+    gate(t, true);
+    assert_int_equal(fill_on(t, crowd[0], BYTES, 0), 0);
+    assert_int_equal(spw_free(crowd[0], NULL), 0);
+    crowd[0] = allocate(BYTES); /* not its address, which would be waited for as well */
+    fill(crowd[0], 0);
+    check_crowd(crowd);
+}
+
+/* The same where nobody has told of the gate: it is waited for once, in vain. */
+static void a_freed_block_is_waited_for_in_vain_once(void **state)
+{
+    CUdeviceptr crowd[CROWD];
+    begin_with_crowd(crowd);
+    const CUdeviceptr next = allocate(BYTES);
+    const CUstream elsewhere = fake_stream();
+    const uint64_t before = spw_waits_in_vain;
+    for (int is_by_allocation = 0; is_by_allocation < 2; is_by_allocation++) {
+        gate(elsewhere, true);
+        gate(t, false);
+        assert_int_equal(fill_on(t, crowd[0], BYTES, 0), 0);
+        assert_int_equal(spw_free(crowd[0], NULL), 0);
+        if (!is_by_allocation)
+            fill(next, 9);
+        crowd[0] = allocate(BYTES);
+        fill(crowd[0], 0);
+        assert_int_equal(spw_waits_in_vain - before, 1 + is_by_allocation);
+        check_crowd(crowd);
+    }
+    expect(next, 9);
+    fake_run_all();
+}
+
+static void *open_late(void *unused)
+{
+    usleep(300 * 1000);
+    spw_lock();
+    fake_open_gates();
+    spw_unlock();
+    return unused;
+}
+
+/* Nothing else can go: it is waited for, and then goes. */
+static void what_is_gated_goes_when_the_gate_opens(void **state)
+{
+    pthread_t thread;
+    begin(BYTES, 16 << 20);
+    fake_goes_on(true);
+    const CUdeviceptr a = allocate(BYTES), b = allocate(BYTES);
+    gate(t, true);
+    assert_int_equal(fill_on(t, a, BYTES, 1), 0);
+    assert_int_equal(pthread_create(&thread, NULL, open_late, NULL), 0);
+    fill(b, 2);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    expect(a, 1);
+    expect(b, 2);
+    fake_run_all();
+    check_blocks();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -362,6 +541,12 @@ int main(void)
         cmocka_unit_test(a_victim_that_is_busy_is_waited_for_where_the_host_has_no_room_for_others),
         cmocka_unit_test(a_cached_block_that_is_held_is_waited_for),
         cmocka_unit_test(what_a_trial_has_taken_is_waited_for),
+        cmocka_unit_test(what_is_gated_stays_where_another_can_go),
+        cmocka_unit_test(a_wait_in_vain_is_not_the_last),
+        cmocka_unit_test(a_copy_out_that_is_gated_keeps_no_other_waiting),
+        cmocka_unit_test(a_freed_block_that_is_gated_is_not_waited_for),
+        cmocka_unit_test(a_freed_block_is_waited_for_in_vain_once),
+        cmocka_unit_test(what_is_gated_goes_when_the_gate_opens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
