@@ -483,11 +483,12 @@ static void hash_contents(struct spw_image_part all, struct spw_hash *ret_hash)
 bool spw_image_hash_locked(struct spw_image *image, struct spw_hash *ret_hash)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!image->is_hashed && !image->lacks && spw_image_bytes(image) && is_still_there(image)) {
+    const size_t bytes = spw_image_bytes(image);
+    if (!image->is_hashed && !image->lacks && bytes && bytes <= SPW_IMAGES_MAX_BYTES && is_still_there(image)) {
         char *contents = is_file(image) ? read_file(image) : NULL;
         image->is_hashed = contents || !is_file(image);
         if (image->is_hashed)
-            hash_contents((struct spw_image_part){bytes_in(image, contents), spw_image_bytes(image)}, &image->hash);
+            hash_contents((struct spw_image_part){bytes_in(image, contents), bytes}, &image->hash);
         free(contents);
     }
     *ret_hash = image->hash;

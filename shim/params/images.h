@@ -62,7 +62,8 @@ int spw_image_load_locked(const struct spw_image *image, void **ret_handle);
 /* Of what was loaded so; its context is current. */
 void spw_image_unload_locked(const struct spw_image *image, void *handle);
 
-/* Of all its bytes, a file's contents included. False: they are not there any more, or their form is not known. */
+/* Of all its bytes, a file's contents included. False: they are not there any more, their form is not known, or they are
+ * more than SPW_IMAGES_MAX_BYTES. */
 bool spw_image_hash_locked(struct spw_image *image, struct spw_hash *ret_hash);
 
 size_t spw_images_copied_bytes_locked(void);

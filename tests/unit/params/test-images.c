@@ -465,6 +465,94 @@ static void a_file_is_loaded_again_unless_it_has_changed(void **state)
     assert_int_equal(rmdir(folder), 0);
 }
 
+/* ---- what is in it ---- */
+
+/* Of memory that the program may free or change: it is a copy that is hashed. False: it has no hash. */
+static bool hash_of(enum spw_image_call call, const void *bytes, struct spw_hash *ret)
+{
+    struct spw_image *image = keep(call, bytes);
+    const bool is_known = spw_image_hash_locked(image, ret);
+    spw_image_free_locked(image);
+    return is_known;
+}
+
+static bool has_same_hash(const void *a, const void *b)
+{
+    struct spw_hash of_a, of_b;
+    assert_true(hash_of(SPW_IMAGE_MODULE_DATA, a, &of_a) && hash_of(SPW_IMAGE_MODULE_DATA, b, &of_b));
+    return spw_hash_equal(of_a, of_b);
+}
+
+static void the_same_bytes_have_the_same_hash_wherever_they_lie(void **state)
+{
+    char folder[] = "/tmp/test-images-XXXXXX", path[64], text[sizeof(ptx)];
+    struct spw_hash hash, other;
+    memcpy(text, ptx, sizeof(text));
+    assert_true(has_same_hash(ptx, text));
+    text[3] ^= 1;
+    assert_false(has_same_hash(ptx, text));
+
+    assert_non_null(mkdtemp(folder));
+    (void)snprintf(path, sizeof(path), "%s/kernels.ptx", folder);
+    write_file(path, ptx);
+    assert_true(hash_of(SPW_IMAGE_MODULE_FILE, path, &hash));
+    write_file(path, text);
+    assert_true(hash_of(SPW_IMAGE_LIBRARY_FILE, path, &other));
+    assert_false(spw_hash_equal(hash, other));
+    struct spw_image *image = keep(SPW_IMAGE_MODULE_FILE, path);
+    write_file(path, "// another\n");
+    assert_false(spw_image_hash_locked(image, &hash));
+    spw_image_free_locked(image);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+struct machine_code {
+    Elf64_Ehdr header;
+    void *between; /* of no section */
+    Elf64_Shdr sections[2];
+    char code[16];
+};
+
+static struct machine_code machine_code(void *between, const char *code)
+{
+    struct machine_code m = {.header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB},
+                                        .e_machine = 190,
+                                        .e_shoff = offsetof(struct machine_code, sections),
+                                        .e_shentsize = sizeof(Elf64_Shdr),
+                                        .e_shnum = 2},
+                             .between = between};
+    m.sections[1] =
+        (Elf64_Shdr){.sh_type = SHT_PROGBITS, .sh_offset = offsetof(struct machine_code, code), .sh_size = sizeof(m.code)};
+    memcpy(m.code, code, strlen(code));
+    return m;
+}
+
+static void of_machine_code_what_sections_hold_is_hashed(void **state)
+{
+    const struct machine_code one = machine_code(&told, "some code"), same = machine_code(&answer, "some code"),
+                              other = machine_code(&told, "same code");
+    struct machine_code longer = one;
+    longer.sections[1].sh_size--;
+    assert_true(has_same_hash(&one, &same));
+    assert_false(has_same_hash(&one, &other));
+    assert_false(has_same_hash(&one, &longer));
+}
+
+/* A fat binary that says that it is as long has not to be there to its end. */
+static void what_is_too_long_or_of_no_known_form_has_no_hash(void **state)
+{
+    static const struct {
+        uint32_t magic;
+        uint16_t version, header;
+        uint64_t bytes;
+        char rest[32];
+    } fat = {0xba55ed50, 1, 16, SPW_IMAGES_MAX_BYTES, ""};
+    struct spw_hash hash;
+    assert_false(hash_of(SPW_IMAGE_MODULE_FAT, &fat, &hash));
+    assert_false(hash_of(SPW_IMAGE_MODULE_DATA, constant, &hash));
+}
+
 /* ---- the driver ---- */
 
 static void what_the_driver_answers_is_passed_on_and_its_handle_unloaded(void **state)
@@ -502,6 +590,9 @@ int main(void)
         cmocka_unit_test_setup(options_are_as_they_were_before_the_driver_wrote_to_them, setup),
         cmocka_unit_test_setup(options_that_lead_elsewhere_are_refused, setup),
         cmocka_unit_test_setup(a_file_is_loaded_again_unless_it_has_changed, setup),
+        cmocka_unit_test_setup(the_same_bytes_have_the_same_hash_wherever_they_lie, setup),
+        cmocka_unit_test_setup(of_machine_code_what_sections_hold_is_hashed, setup),
+        cmocka_unit_test_setup(what_is_too_long_or_of_no_known_form_has_no_hash, setup),
         cmocka_unit_test_setup(what_the_driver_answers_is_passed_on_and_its_handle_unloaded, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
