@@ -285,7 +285,7 @@ CHILD_TEST(a_launch_finds_in_a_variable_what_the_program_had_copied_to_it_by_the
     assert_false(spw_twins_write(variable - 4, 4));
     assert_true(spw_twins_write(variable, sizeof(value)));
     OK(cuMemcpyHtoDAsync_v2(variable, &value, sizeof(value), stream));
-    spw_twins_changed();
+    spw_twins_written(stream);
     const struct spw_recorded_op *later = keep_counting(&later_op);
     for (int i = 0; i < 2; i++) {
         assert_true(counted_again(rerun) == VARIABLE);
