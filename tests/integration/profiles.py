@@ -2,7 +2,7 @@
 """What a run learned of kernels is there for the next one: it recomputes from its first plan on, without trying anything again. Whatever a
 profile says, the bits are the same, for it is checked like what a run found out itself.
 
-usage: profile.py HASTY        HASTY: the library with plans that are made in no time (tests/stress/hasty.c)"""
+usage: profiles.py HASTY       HASTY: the library with plans that are made in no time (tests/stress/hasty.c)"""
 import concurrent.futures
 import functools
 import os
