@@ -71,19 +71,23 @@ bool spw_seek_is_blind_locked(void)
     return spw_seek_allowed && (!spw_seeking || missed != made_good);
 }
 
+static bool any_suspected;
+
 static void suspect(CUdeviceptr address)
 {
     struct spw_object *o = spw_object_at_locked(address);
     if (o && o->kind == SPW_KIND_BLOCK)
-        spw_block_of(o)->suspected = true;
+        any_suspected = spw_block_of(o)->suspected = true;
 }
 
 /* Whoever uses what the address lies in settles first. */
 static void await(CUdeviceptr address)
 {
     struct spw_object *o = spw_object_at_locked(address);
-    if (o)
+    if (o) {
         o->attention |= SPW_AWAITED;
+        any_suspected = true;
+    }
 }
 
 bool spw_seek_forbids_drops_locked(void)
@@ -97,8 +101,12 @@ bool spw_seek_forbids_drops_locked(void)
     return forbids;
 }
 
-static void acquit_all(void)
+/* Where no look is without an answer, nothing is suspected. */
+static void acquit(void)
 {
+    if (spw_seek_pending() || !any_suspected)
+        return;
+    any_suspected = false;
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         for (uint32_t k = 0; k < spw_devices[i].block_count; k++) {
             struct spw_block *b = spw_devices[i].blocks[k];
@@ -120,6 +128,7 @@ static void note_look(struct spw_object *o, struct spw_stream *s)
 {
     spw_uses_add_locked(&o->uses, s, s->begun);
     o->attention |= SPW_LOOKED;
+    any_suspected = true;
 }
 
 /* Looks through one allocation, behind operation l->uses of the stream. False: there is no room. */
@@ -294,6 +303,7 @@ static void conclude(struct look *l)
     l->is_concluded = true;
     for (; look_first != look_end && looks[look_first % LOOKS].is_concluded; look_first++)
         range_first = looks[look_first % LOOKS].end;
+    acquit();
 }
 
 /* Draws the conclusions from look `n`, where nobody else has. `address` not 0: if it is heeded, from what it found in the
@@ -429,8 +439,7 @@ int spw_seek_settle_unlocking(bool wait)
         r = conclude_unlocking(look_first, 0, wait);
     if (r == 0 && wait)
         r = make_good_unlocking();
-    if (!spw_seek_pending())
-        acquit_all();
+    acquit();
     return r;
 }
 
@@ -492,7 +501,7 @@ void spw_seek_reset(void)
     range_first = range_end = 0;
     look_first = look_end = 0;
     missed = made_good = 0;
-    sweeping = spw_seek_allowed = false;
+    sweeping = spw_seek_allowed = any_suspected = false;
     spw_seeking = false;
     spw_sought = (struct spw_sought){0};
     spw_seek_device_reset();

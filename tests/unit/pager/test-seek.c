@@ -250,6 +250,20 @@ static void who_uses_an_upload_waits_for_no_other_look(void **state)
     assert_int_equal(spw_object_at_locked(c)->attention & (SPW_AWAITED | SPW_LOOKED), 0);
 }
 
+/* Nobody settles any more where nothing is pending. */
+static void what_was_suspected_may_leave_once_whoever_uses_it_has_waited_for_the_last_look(void **state)
+{
+    const CUdeviceptr uploaded = allocate(64 * KIB), word = 1;
+    settle();
+    upload_on(stream, uploaded, &word);
+    assert_true(spw_seek_pending());
+    assert_true(block_at(uploaded)->suspected);
+    follow(uploaded);
+    assert_false(spw_seek_pending());
+    assert_false(block_at(uploaded)->suspected);
+    assert_int_equal(spw_object_at_locked(uploaded)->attention & (SPW_AWAITED | SPW_LOOKED), 0);
+}
+
 /* Which may come behind work that waits for what the program does next. */
 static void what_is_read_back_waits_for_no_copy_out(void **state)
 {
@@ -392,6 +406,7 @@ int main(int argc, char **argv)
         WATCHED(an_address_that_is_found_loses_nothing_that_is_needed),
         WATCHED(nothing_is_dropped_while_addresses_may_be_followed_that_are_not_known),
         WATCHED(who_uses_an_upload_waits_for_no_other_look),
+        WATCHED(what_was_suspected_may_leave_once_whoever_uses_it_has_waited_for_the_last_look),
         WATCHED(what_is_read_back_waits_for_no_copy_out),
         WATCHED(who_uses_an_upload_waits_for_no_other_thread),
         WATCHED(what_is_needed_is_given_up_where_trust_was_a_mistake),
