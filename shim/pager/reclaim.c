@@ -138,6 +138,7 @@ static int evict(struct spw_device *d, uint64_t needed, bool *ret_busy)
         }
         if (r == -EBUSY && !out_of_use) { /* copied now, it would keep others from being copied */
             out_of_use = true;
+            r = 0;
             continue;
         }
         if (r < 0)

@@ -524,6 +524,28 @@ static void what_is_gated_goes_when_the_gate_opens(void **state)
     check_blocks();
 }
 
+/* Each stream for copies out waits for another gate, and nothing is out of use. */
+static void a_victim_that_would_keep_others_waiting_is_waited_for(void **state)
+{
+    CUdeviceptr crowd[CROWD];
+    pthread_t thread;
+    begin_with_crowd(crowd);
+    const CUdeviceptr next = allocate(BYTES);
+    for (unsigned i = 0; i < CROWD; i++) {
+        const CUstream on = fake_stream();
+        gate(on, i < CROWD - 1);
+        assert_int_equal(fill_on(on, crowd[i], BYTES, (unsigned char)i), 0);
+        if (i < CROWD - 1)
+            leave(crowd[i]);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, open_late, NULL), 0);
+    fill(next, 9);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    check_crowd(crowd);
+    expect(next, 9);
+    fake_run_all();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,6 +569,7 @@ int main(void)
         cmocka_unit_test(a_freed_block_that_is_gated_is_not_waited_for),
         cmocka_unit_test(a_freed_block_is_waited_for_in_vain_once),
         cmocka_unit_test(what_is_gated_goes_when_the_gate_opens),
+        cmocka_unit_test(a_victim_that_would_keep_others_waiting_is_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
