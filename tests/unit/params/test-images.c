@@ -479,7 +479,8 @@ static bool hash_of(enum spw_image_call call, const void *bytes, struct spw_hash
 static bool has_same_hash(const void *a, const void *b)
 {
     struct spw_hash of_a, of_b;
-    assert_true(hash_of(SPW_IMAGE_MODULE_DATA, a, &of_a) && hash_of(SPW_IMAGE_MODULE_DATA, b, &of_b));
+    assert_true(hash_of(SPW_IMAGE_MODULE_DATA, a, &of_a));
+    assert_true(hash_of(SPW_IMAGE_MODULE_DATA, b, &of_b));
     return spw_hash_equal(of_a, of_b);
 }
 
