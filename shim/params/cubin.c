@@ -61,7 +61,8 @@ void spw_cubin_hash(const struct spw_cubin *f, struct spw_hash *ret_hash)
     add_to_hash(ret_hash, &f->header, sizeof(f->header));
     for (uint64_t i = 0; i < f->sections; i++) {
         Elf64_Shdr section;
-        (void)spw_cubin_section(f, i, &section);
+        if (!spw_cubin_section(f, i, &section))
+            return;
         add_to_hash(ret_hash, &section, sizeof(section));
         const bool is_there = section.sh_type != SHT_NOBITS && section.sh_offset <= f->all.count &&
                               section.sh_size <= f->all.count - section.sh_offset;
