@@ -94,7 +94,7 @@ int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_chec
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_read_check *u = &t->what->unchanged;
-    uint32_t ticket;
+    uint32_t ticket = 0;
     if (s && hash(d, s, t, &ticket) == 0) {
         if (u->check)
             spw_digest_chain_locked(u->check, ticket);
