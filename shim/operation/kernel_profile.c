@@ -93,14 +93,14 @@ bool spw_kernel_profile_is_there_locked(void)
 
 /* ---- classes ---- */
 
-/* A name that does not fit is not known as a whole. */
+/* A name that does not fit is not known as a whole. A function that the driver has no name for is called by its address,
+ * with a space in it, which no mangled name has. */
 static bool key_of(CUfunction function, uint64_t places, unsigned hits, struct spw_profile_key *ret_key)
 {
     char name[NAME];
     *ret_key = (struct spw_profile_key){.places = places, .hits = hits < SPW_PROFILE_HITS ? hits : SPW_PROFILE_HITS};
     const size_t length = strlen(spw_function_name(function, name, sizeof(name)));
-    const bool is_known = strncmp(name, "function ", strlen("function ")) != 0;
-    if (!is_known || length + 1 >= sizeof(name) || !spw_twin_image_hash_locked(function, &ret_key->image))
+    if (strchr(name, ' ') || length + 1 >= sizeof(name) || !spw_twin_image_hash_locked(function, &ret_key->image))
         return false;
     spw_hash_host(name, length, &ret_key->name);
     return true;
