@@ -144,6 +144,19 @@ def _(folder):
     require(sorted(os.listdir(folder)) == ["alone", "shared"], os.listdir(folder))
 
 
+@sentence("a kernel that wrote late what it was believed to read is believed by no later run")
+@in_folder
+def _(folder):
+    command, profile = ("harm-untold", "--kind", "late-sum", "--steps", "40", "--late", "30"), os.path.join(folder, "p")
+    without = run(command, env=HARM)
+    for is_first in (True, False):
+        finished = run(command, via="none", env={**HARM, "SPILLWAY_PLAN": "wait", "LD_PRELOAD": HASTY, "SPILLWAY_PROFILE": profile,
+                                                 "SPILLWAY_BUDGET": without.peak // 2})
+        same_results(without, finished)
+        require(("had not changed it before" in finished.errors) == is_first, finished.errors)
+        require(any(each.flags & profile_file.REFUTED for each in profile_file.read(profile)[1]), is_first, "is not in the profile")
+
+
 def lie(path, changed_of):
     """Of each class: it writes to one place alone, leaves all others alike, and gives the same each time."""
     identity, known = profile_file.read(path)
