@@ -117,6 +117,24 @@ void work(void) { for (int i = 0; i < 4000; i++) count_up(); sleep_a_while(); } 
 """
 
 
+AGAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int main(int count, char **words)   /* runs for 4 ms and some microseconds, then executes itself, as often as it is told */
+{
+    const int left = atoi(words[1]);
+    char told[16];
+    const clock_t begin = clock();
+    while (clock() - begin < (4000 + left % 100 * 5) * (CLOCKS_PER_SEC / 1000000))
+        ;
+    snprintf(told, sizeof(told), "%d", left - 1);
+    return left && execl(words[0], words[0], told, (char *)0) ? 1 : 0;
+}
+"""
+
+
 class Host(ScriptCase):
     """The sampler over a program whose time goes to one function of a library, and what is told of it."""
 
@@ -142,6 +160,11 @@ class Host(ScriptCase):
         self.assertGreater(told['within/work_percent'], 90)
         self.assertGreater(told['within/count_up_percent'], 90)
         self.assertNotIn('within/sleep_a_while_percent', told)
+
+    def test_a_program_that_executes_another_does_not_die_of_a_sample(self):
+        (self.folder / 'again.c').write_text(AGAIN)
+        subprocess.run(['gcc', '-O1', 'again.c', '-o', 'again'], cwd=self.folder, check=True)
+        subprocess.run([self.folder / 'again', '500'], env={'LD_PRELOAD': str(self.sampler), 'SAMPLES': str(self.folder / 'samples')}, check=True)
 
     def test_only_what_came_after_a_time_counts(self):
         found = self.sampled()

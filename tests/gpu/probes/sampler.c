@@ -2,7 +2,8 @@
  * in, and writes that to the file that SAMPLES names when the program ends.
  *
  * A thread asks for each thread that has run since it was asked last, and for the first one, by a signal; the handler walks
- * the stack. The file has lines of words, addresses in hexadecimal:
+ * the stack. The signal is one that is ignored by default: a signal that is pending while the program executes another one
+ * is delivered to that one, which has no handler. The file has lines of words, addresses in hexadecimal:
  *
  *     m BEGIN END OFFSET PATH      code that is mapped
  *     n ADDRESS SYMBOL             an exported name, where the linker knows one
@@ -81,7 +82,7 @@ static void ask_all(int self, uint64_t *ran_before)
         if (thread <= 0 || thread == self || (now == ran_before[thread % THREADS] && thread != owner))
             continue;
         ran_before[thread % THREADS] = now;
-        syscall(SYS_tgkill, owner, thread, SIGPROF);
+        syscall(SYS_tgkill, owner, thread, SIGURG);
     }
     if (tasks)
         closedir(tasks);
@@ -139,7 +140,7 @@ static void write_all(void)
     const unsigned count = used < MOST ? used : MOST;
     if (!out)
         return;
-    signal(SIGPROF, SIG_IGN);
+    signal(SIGURG, SIG_IGN);
     write_maps(out);
     write_names(out, count);
     for (unsigned i = 0; i < count; i++) {
@@ -162,7 +163,7 @@ __attribute__((constructor)) static void start(void)
     clock_gettime(CLOCK_MONOTONIC, &begin);
     (void)backtrace(frames, 2); /* loads what it needs, which a handler must not */
     const struct sigaction action = {.sa_handler = note, .sa_flags = SA_RESTART};
-    if (!samples || sigaction(SIGPROF, &action, NULL) != 0 || atexit(write_all) != 0 ||
+    if (!samples || sigaction(SIGURG, &action, NULL) != 0 || atexit(write_all) != 0 ||
         pthread_create(&thread, NULL, sample_on, NULL) != 0)
         return;
     pthread_detach(thread);
