@@ -14,13 +14,18 @@
 #include "detect/period.h"
 #include "detect/shape.h"
 
-enum { SPW_STRETCHES = 8, SPW_REMAINDERS = 4, SPW_SURE_RUN = 16, SPW_TRIAL_RUN = 64, SPW_SETTLED = 2 };
+enum { SPW_STRETCHES = 8, SPW_REMAINDERS = 4, SPW_SURE_RUN = 16, SPW_TRIAL_RUN = 64, SPW_SETTLED = 2, SPW_REMEMBERED = 32 };
 
 struct spw_stretch { /* something between two places on the path */
     uint64_t hash;   /* of its tokens; 0: none */
     uint64_t bones;
     uint64_t end;   /* position after its last bone */
     uint32_t shape; /* whose path it interrupted */
+};
+
+struct spw_remembered { /* shapes that another process has learned, and that were not met yet in this one */
+    struct spw_shape *shapes[SPW_REMEMBERED];
+    size_t count;
 };
 
 struct spw_iteration {
@@ -30,6 +35,7 @@ struct spw_iteration {
     struct spw_shape *shapes[SPW_ITERATION_SHAPES];
     size_t shape_count;
     uint32_t next_shape;
+    struct spw_remembered remembered;
     bool hint;        /* an iteration begins with the next event */
     bool hint_in_gap; /* since the last bone, one began with an event beside the backbone */
 
@@ -135,6 +141,14 @@ int spw_search_compare(struct spw_iteration *detector, uint64_t bone, bool *ret_
 
 /* Lets the history hold twice as much, unless it is at its limit. */
 int spw_search_remember_more(struct spw_iteration *detector);
+
+/* ---- remembered.c */
+
+void spw_remembered_finish(struct spw_remembered *remembered);
+
+/* The one with the only step at which this context of 16 tokens ends: it is the caller's from then on. NULL: none. */
+struct spw_shape *spw_remembered_take(struct spw_remembered *remembered, const struct spw_context *context,
+                                      uint32_t *ret_step);
 
 /* ---- merge.c: 0 or -ENOMEM; *ret_learned when a new shape is followed now */
 

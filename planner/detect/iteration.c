@@ -30,6 +30,7 @@ void spw_iteration_destroy(struct spw_iteration *detector)
         return;
     for (size_t i = 0; i < detector->shape_count; i++)
         spw_shape_destroy(detector->shapes[i]);
+    spw_remembered_finish(&detector->remembered);
     spw_finder_finish(&detector->finder);
     spw_live_finish(&detector->live);
     spw_history_finish(&detector->history);
@@ -201,6 +202,7 @@ bool spw_iteration_shape_at(const struct spw_iteration *detector, size_t index, 
                                         .length = shape->length,
                                         .backbone = shape->backbone,
                                         .allocs = shape->alloc_count,
+                                        .hash = spw_shape_hash(shape),
                                         .seen = shape->seen,
                                         .last_seen = shape->last_seen,
                                         .boundary_live_bytes = shape->boundary_live_bytes};
@@ -256,5 +258,7 @@ size_t spw_iteration_memory_bytes(const struct spw_iteration *detector)
                    2 * detector->finder.capacity * sizeof(uint32_t);
     for (size_t i = 0; i < detector->shape_count; i++)
         bytes += spw_shape_memory_bytes(detector->shapes[i]);
+    for (size_t i = 0; i < detector->remembered.count; i++)
+        bytes += spw_shape_memory_bytes(detector->remembered.shapes[i]);
     return bytes;
 }

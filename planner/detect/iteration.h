@@ -117,6 +117,7 @@ struct spw_iteration_shape {
     uint32_t length;              /* operations, those beside the backbone too */
     uint32_t backbone;            /* of these: the backbone */
     uint32_t allocs;              /* allocations within one iteration */
+    uint64_t hash;                /* of its operations in their order: the same in every process that calls the same */
     uint64_t seen;                /* complete iterations, from the first one that it was learned from */
     uint64_t last_seen;           /* number of the first operation of the latest one begun */
     uint64_t boundary_live_bytes; /* alive at its boundary */
@@ -133,6 +134,16 @@ uint64_t spw_iteration_token(const struct spw_iteration *detector, uint32_t shap
 /* The allocation `ordinal` of the shape: its bytes, and whether it is freed before the iteration ends. */
 bool spw_iteration_shape_alloc(const struct spw_iteration *detector, uint32_t shape, uint32_t ordinal, uint64_t *ret_bytes,
                                bool *ret_freed);
+
+/* The shape `id` as bytes, of malloc(), for processes that number their functions alike. 0; -ENOENT: there is none; -ENOMEM.
+ */
+int spw_iteration_save_shape(const struct spw_iteration *detector, uint32_t id, void **ret_bytes, size_t *ret_size);
+
+/* These bytes tell of a shape that another process has learned: it is known, and gets an id, as soon as 16 operations of the
+ * backbone in a row are found at one place of it alone. It is judged like any other from then on; where the program turns
+ * out to do something else, that is learned as if nothing had been remembered. 0; -EBADMSG: they tell of none; -ENOSPC:
+ * there are as many as can be remembered; -ENOMEM. */
+int spw_iteration_remember(struct spw_iteration *detector, const void *bytes, size_t size);
 
 /* Bytes of memory that the detector itself uses. */
 size_t spw_iteration_memory_bytes(const struct spw_iteration *detector);

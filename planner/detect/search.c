@@ -35,6 +35,13 @@ static void make_place(struct spw_iteration *detector)
         forget(detector, oldest);
 }
 
+static void add_shape(struct spw_iteration *detector, struct spw_shape *shape)
+{
+    make_place(detector);
+    shape->id = ++detector->next_shape;
+    detector->shapes[detector->shape_count++] = shape;
+}
+
 int spw_search_keep(struct spw_iteration *detector, const struct spw_window *window, struct spw_shape **ret_shape)
 {
     struct spw_shape *shape;
@@ -47,9 +54,7 @@ int spw_search_keep(struct spw_iteration *detector, const struct spw_window *win
             forget(detector, i);
             break;
         }
-    make_place(detector);
-    shape->id = ++detector->next_shape;
-    detector->shapes[detector->shape_count++] = shape;
+    add_shape(detector, shape);
     *ret_shape = shape;
     return 0;
 }
@@ -174,15 +179,22 @@ static int go_back(struct spw_iteration *detector, struct spw_shape *shape, uint
     return r;
 }
 
-/* A context that is found at one place only, of what came since the path was left. */
+/* Of what came since the path was left. */
+static struct spw_context context_off_path(const struct spw_iteration *detector, uint64_t bone)
+{
+    struct spw_context context = detector->finder.context;
+    if (context.since > bone - detector->off_since + 1)
+        context.since = bone - detector->off_since + 1;
+    return context;
+}
+
+/* A context that is found at one place only. */
 static bool way_back_by_context(struct spw_iteration *detector, struct spw_shape *shape, uint64_t bone, int *ret,
                                 bool *ret_learned)
 {
-    struct spw_context context = detector->finder.context;
+    const struct spw_context context = context_off_path(detector, bone);
     uint32_t step;
-    if (context.since > bone - detector->off_since + 1)
-        context.since = bone - detector->off_since + 1;
-    if (!spw_shape_locate(shape, &context, &step))
+    if (!spw_shape_locate(shape, &context, SPW_CONTEXT_4, &step))
         return false;
     const uint32_t count = fitting(&detector->history, shape, bone, step);
     if (count == 0 || !spw_history_has(&detector->history, bone - count + 1))
@@ -219,6 +231,19 @@ static bool way_back_by_run(struct spw_iteration *detector, uint64_t bone, int *
     return false;
 }
 
+/* What another process has learned: the finder goes on, until it has proven to be what this one does. */
+static bool way_to_remembered(struct spw_iteration *detector, uint64_t bone, int *ret, bool *ret_learned)
+{
+    const struct spw_context context = context_off_path(detector, bone);
+    uint32_t step;
+    struct spw_shape *shape = spw_remembered_take(&detector->remembered, &context, &step);
+    if (!shape)
+        return false;
+    add_shape(detector, shape);
+    detector->unsettled = true;
+    return way_back_by_context(detector, shape, bone, ret, ret_learned);
+}
+
 static bool way_back(struct spw_iteration *detector, uint64_t bone, int *ret, bool *ret_learned)
 {
     if (detector->lost && way_back_by_context(detector, detector->lost, bone, ret, ret_learned))
@@ -227,7 +252,7 @@ static bool way_back(struct spw_iteration *detector, uint64_t bone, int *ret, bo
         if (detector->shapes[i] != detector->lost &&
             way_back_by_context(detector, detector->shapes[i], bone, ret, ret_learned))
             return true;
-    return way_back_by_run(detector, bone, ret, ret_learned);
+    return way_back_by_run(detector, bone, ret, ret_learned) || way_to_remembered(detector, bone, ret, ret_learned);
 }
 
 /* Whether what has repeated itself is somewhere in what the shape repeats, as often: then it is a loop within it, or the
@@ -254,9 +279,12 @@ static bool is_within(const struct spw_history *history, const struct spw_shape 
 
 static bool is_known_period(const struct spw_iteration *detector, uint64_t end, const struct spw_tracker *candidate)
 {
-    for (size_t i = 0; i < detector->shape_count; i++)
-        if (is_within(&detector->history, detector->shapes[i], end, candidate->lag, candidate->run))
+    for (size_t i = 0; i < detector->shape_count; i++) {
+        const struct spw_shape *shape = detector->shapes[i];
+        const bool is_of_this_process = shape->seen || shape == detector->shape;
+        if (is_of_this_process && is_within(&detector->history, shape, end, candidate->lag, candidate->run))
             return true;
+    }
     return false;
 }
 

@@ -49,9 +49,9 @@ static uint32_t distinct_after(const struct spw_shape *shape)
     return find_place(shape, key_of(&context, SPW_CONTEXT_16))->many ? UINT32_MAX : SPW_CONTEXT_TOKENS[SPW_CONTEXT_16];
 }
 
-bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, uint32_t *ret_step)
+bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, int shortest, uint32_t *ret_step)
 {
-    for (int k = SPW_CONTEXT_16; k >= SPW_CONTEXT_4; k--) {
+    for (int k = SPW_CONTEXT_16; k >= shortest; k--) {
         if (context->since < SPW_CONTEXT_TOKENS[k])
             continue;
         const struct spw_shape_place *place = find_place(shape, key_of(context, k));
@@ -61,6 +61,14 @@ bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *c
         return true;
     }
     return false;
+}
+
+uint64_t spw_shape_hash(const struct spw_shape *shape)
+{
+    uint64_t hash = shape->steps[shape->backbone].prefix;
+    for (uint32_t i = 0; i < shape->beside_count; i++)
+        hash = spw_live_mix(hash + shape->besides[i].token + shape->besides[i].ordinal);
+    return hash;
 }
 
 static int compare_functions(const void *left, const void *right)
@@ -86,28 +94,36 @@ bool spw_shape_launches(const struct spw_shape *shape, uint64_t function)
     return bsearch(&function, shape->functions, shape->function_count, sizeof(function), compare_functions) != NULL;
 }
 
-static struct spw_shape *make_room(const struct spw_history *history, const struct spw_window *window)
+struct spw_shape *spw_shape_make_room(uint32_t backbone, uint32_t besides, uint32_t allocs)
 {
     struct spw_shape *shape = calloc(1, sizeof(*shape));
     if (!shape)
         return NULL;
-    shape->backbone = (uint32_t)(window->end - window->begin);
-    for (uint64_t e = window->begin_event; e < window->end_event; e++) {
-        shape->beside_count += spw_event_at(history, e)->kind == SPW_EVENT_BESIDE;
-        shape->alloc_count += spw_event_at(history, e)->kind == SPW_EVENT_ALLOC;
-    }
-    shape->length = shape->backbone + shape->beside_count;
-    for (shape->place_capacity = 16; shape->place_capacity < 4 * (size_t)shape->backbone;)
+    shape->backbone = backbone;
+    shape->beside_count = besides;
+    shape->alloc_count = allocs;
+    shape->length = backbone + besides;
+    for (shape->place_capacity = 16; shape->place_capacity < 4 * (size_t)backbone;)
         shape->place_capacity *= 2;
-    shape->steps = calloc((size_t)shape->backbone + 2, sizeof(*shape->steps));
-    shape->besides = calloc((size_t)shape->beside_count + 1, sizeof(*shape->besides));
-    shape->allocs = calloc((size_t)shape->alloc_count + 1, sizeof(*shape->allocs));
+    shape->steps = calloc((size_t)backbone + 2, sizeof(*shape->steps));
+    shape->besides = calloc((size_t)besides + 1, sizeof(*shape->besides));
+    shape->allocs = calloc((size_t)allocs + 1, sizeof(*shape->allocs));
     shape->places = calloc(shape->place_capacity, sizeof(*shape->places));
-    shape->functions = calloc(shape->backbone, sizeof(*shape->functions));
+    shape->functions = calloc((size_t)backbone + 1, sizeof(*shape->functions));
     if (shape->steps && shape->besides && shape->allocs && shape->places && shape->functions)
         return shape;
     spw_shape_destroy(shape);
     return NULL;
+}
+
+static struct spw_shape *make_room_for(const struct spw_history *history, const struct spw_window *window)
+{
+    uint32_t besides = 0, allocs = 0;
+    for (uint64_t e = window->begin_event; e < window->end_event; e++) {
+        besides += spw_event_at(history, e)->kind == SPW_EVENT_BESIDE;
+        allocs += spw_event_at(history, e)->kind == SPW_EVENT_ALLOC;
+    }
+    return spw_shape_make_room((uint32_t)(window->end - window->begin), besides, allocs);
 }
 
 /* Ids rise, so the one that is freed is found by halving. */
@@ -127,13 +143,12 @@ static void note_free(struct spw_shape *shape, uint32_t count, uint32_t id)
 
 static void take_down(struct spw_shape *shape, const struct spw_history *history, const struct spw_window *window)
 {
-    uint32_t n = 0, besides = 0, allocs = 0, ordinal = 0;
-    uint64_t prefix = 0;
+    uint32_t n = 0, besides = 0, allocs = 0;
     shape->boundary_live_bytes = spw_event_at(history, window->begin_event)->live_bytes;
     for (uint64_t e = window->begin_event; e < window->end_event; e++) {
         const struct spw_event *event = spw_event_at(history, e);
         if (event->kind == SPW_EVENT_BESIDE) {
-            shape->besides[besides++] = (struct spw_shape_beside){event->value, ordinal++};
+            shape->besides[besides++].token = event->value;
         } else if (event->kind == SPW_EVENT_ALLOC) {
             shape->allocs[allocs++] =
                 (struct spw_shape_alloc){.bytes = event->value, .kind = event->alloc_kind, .id = event->id};
@@ -142,36 +157,54 @@ static void take_down(struct spw_shape *shape, const struct spw_history *history
         } else {
             const struct spw_bone *bone = spw_bone_at(history, event->value);
             shape->steps[n] = (struct spw_shape_step){.token = bone->token,
-                                                      .prefix = prefix,
                                                       .function = bone->function,
                                                       .live_bytes = (int64_t)(bone->live_bytes - shape->boundary_live_bytes),
-                                                      .ordinal = ordinal++,
-                                                      .besides = n ? shape->steps[n].besides : 0,
-                                                      .allocs = n ? shape->steps[n].allocs : 0,
+                                                      .besides = shape->steps[n].besides,
+                                                      .allocs = shape->steps[n].allocs,
                                                       .launch = bone->launch,
                                                       .hint = bone->hint};
-            shape->hints |= bone->hint;
-            prefix = spw_live_mix(prefix + bone->token);
-            shape->sum += spw_live_mix(bone->token);
             n++;
             shape->steps[n].besides = besides;
             shape->steps[n].allocs = allocs;
         }
     }
-    shape->steps[n].prefix = prefix;
-    shape->steps[n].ordinal = ordinal;
-    shape->steps[n + 1] = (struct spw_shape_step){.besides = besides, .allocs = allocs, .ordinal = ordinal};
+    shape->steps[n + 1] = (struct spw_shape_step){.besides = besides, .allocs = allocs};
+}
+
+/* Operations are numbered as they came: those of a gap before the step behind it. */
+static void number_operations(struct spw_shape *shape)
+{
+    for (uint32_t n = 0; n <= shape->backbone; n++) {
+        for (uint32_t i = shape->steps[n].besides; i < shape->steps[n + 1].besides; i++)
+            shape->besides[i].ordinal = i + n;
+        shape->steps[n].ordinal = n + shape->steps[n + 1].besides;
+    }
+    shape->steps[shape->backbone + 1].ordinal = shape->length;
+}
+
+void spw_shape_complete(struct spw_shape *shape)
+{
+    uint64_t prefix = 0;
+    number_operations(shape);
+    for (uint32_t n = 0; n < shape->backbone; n++) {
+        shape->steps[n].prefix = prefix;
+        prefix = spw_live_mix(prefix + shape->steps[n].token);
+        shape->sum += spw_live_mix(shape->steps[n].token);
+        shape->hints |= shape->steps[n].hint;
+    }
+    shape->steps[shape->backbone].prefix = prefix;
+    make_index(shape);
+    make_functions(shape);
+    shape->distinct_after = distinct_after(shape);
 }
 
 int spw_shape_create(const struct spw_history *history, const struct spw_window *window, struct spw_shape **ret_shape)
 {
-    struct spw_shape *shape = make_room(history, window);
+    struct spw_shape *shape = make_room_for(history, window);
     if (!shape)
         return -ENOMEM;
     take_down(shape, history, window);
-    make_index(shape);
-    make_functions(shape);
-    shape->distinct_after = distinct_after(shape);
+    spw_shape_complete(shape);
     *ret_shape = shape;
     return 0;
 }

@@ -55,13 +55,22 @@ struct spw_shape {
     uint64_t boundary_live_bytes;
 };
 
+/* With room for so much, and nothing in it: the caller fills in the steps (tokens, functions, live bytes, where their gaps
+ * begin), the tokens of the besides and the allocs, and has the rest made of these. NULL: no memory. */
+struct spw_shape *spw_shape_make_room(uint32_t backbone, uint32_t besides, uint32_t allocs);
+void spw_shape_complete(struct spw_shape *shape);
+
 /* Takes down the window. 0 or -ENOMEM. */
 int spw_shape_create(const struct spw_history *history, const struct spw_window *window, struct spw_shape **ret_shape);
 void spw_shape_destroy(struct spw_shape *shape);
 size_t spw_shape_memory_bytes(const struct spw_shape *shape);
 
+/* Of its operations in their order. */
+uint64_t spw_shape_hash(const struct spw_shape *shape);
+
 bool spw_shape_launches(const struct spw_shape *shape, uint64_t function);
 
-/* The only step at which this context of 16, else of 4 tokens ends; false when there is none or more than one. */
-bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, uint32_t *ret_step);
+/* The only step at which this context of 16 tokens ends, else the one of 4 where that is long enough (`shortest`:
+ * SPW_CONTEXT_4 or SPW_CONTEXT_16); false when there is none or more than one. */
+bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, int shortest, uint32_t *ret_step);
 #endif

@@ -74,6 +74,19 @@ static enum spw_device_state trusted(const struct spw_tuned_iteration *shape)
     return shape->in_a_row >= CONFIRMED ? SPW_DEVICE_CONFIRMED : SPW_DEVICE_FOLLOWING;
 }
 
+/* What earlier runs know of its kernels is in the course, if the session says so. */
+static void take_answer(struct spw_device_loop *p, struct spw_tuned_iteration *shape, enum spw_probe_session_answer answer)
+{
+    if (answer == SPW_PROBE_SESSION_GOES_ON)
+        return;
+    shape->is_recalled = true;
+    shape->is_learned |= answer == SPW_PROBE_SESSION_LEARNED;
+    if (shape->state == SPW_TUNING_UNPLANNED)
+        shape->may_replay = true; /* its first plan will */
+    else
+        spw_tuning_learned(shape, true);
+}
+
 /* Where earlier runs have left something, the first iteration of a course is listened to: recall() says what for. */
 static void listen(struct spw_device_loop *p, const struct spw_tuned_iteration *shape)
 {
@@ -84,6 +97,19 @@ static void listen(struct spw_device_loop *p, const struct spw_tuned_iteration *
         p->session = spw_probe_session_create(p->on.device);
     if (p->session)
         (void)spw_probe_session_begin_locked(p->session, shape->course, shape->serial, true);
+}
+
+/* The same for the iteration that is being recorded. */
+static void listen_to_recording(struct spw_device_loop *p)
+{
+    if (!spw_settings_get()->recompute || !spw_kernel_profile_is_there_locked() ||
+        (p->session && !spw_probe_session_is_idle(p->session)))
+        return;
+    if (!p->session)
+        p->session = spw_probe_session_create(p->on.device);
+    if (p->session)
+        spw_probe_session_hear_locked(p->session);
+    p->began |= spw_probe_session_is_hearing(p->session);
 }
 
 /* Its first operation is the next. 0 or -ENOMEM. */
@@ -126,8 +152,16 @@ static void finish_recording(struct spw_device_loop *p)
     struct spw_tuned_iteration *shape = spw_known_iterations_take_locked(&p->known, p->on.now, &lacks);
     if (lacks)
         spw_device_loop_lack_memory(p->on.device, "for a plan");
-    if (shape && p->state == SPW_DEVICE_WATCHED)
-        p->began |= enter_course(p, shape) == 0;
+    if (!shape || p->state != SPW_DEVICE_WATCHED) {
+        spw_probe_session_hear_no_more_locked(p->session);
+        return;
+    }
+    if (spw_probe_session_is_hearing(p->session))
+        take_answer(p, shape, spw_probe_session_heard_locked(p->session, shape->course, shape->serial));
+    spw_known_iterations_plan_remembered_locked(&p->known);
+    p->began |= enter_course(p, shape) == 0;
+    if (!p->on.now && spw_probe_session_is_about(p->session, shape->course))
+        spw_probe_session_pause_locked(p->session);
 }
 
 /* Once the device has done all of it as well, it can be planned. */
@@ -213,14 +247,7 @@ static void recall(struct spw_device_loop *p)
     if (shape->is_recalled || !spw_probe_session_is_about(p->session, shape->course))
         return;
     shape->is_recalled = true;
-    const enum spw_probe_session_answer answer = spw_probe_session_recall_locked(p->session);
-    shape->is_learned |= answer == SPW_PROBE_SESSION_LEARNED;
-    if (answer == SPW_PROBE_SESSION_GOES_ON)
-        return;
-    if (shape == p->known.awaited)
-        shape->may_replay = true; /* its first plan will */
-    else
-        spw_tuning_learned(shape, true);
+    take_answer(p, shape, spw_probe_session_recall_locked(p->session));
 }
 
 /* The course is complete, and what comes next belongs to the iteration after it, for which the device is made ready in steps
@@ -293,6 +320,8 @@ static void learn(struct spw_device_loop *p)
         p->known.clock++;
     const bool is_guess = !p->known.ended_surely && p->lost.id == ended;
     struct spw_tuned_iteration *shape = spw_known_iterations_boundary(&p->known);
+    if (p->known.state == SPW_KNOWN_RECORDING)
+        listen_to_recording(p);
     const bool may_be = !is_guess || p->lost.misses <= MISSES;
     const bool is_taken_up = shape && shape != p->on.now && may_be && take_up(p, shape);
     p->lost.is_guessed |= is_taken_up && is_guess;
@@ -327,6 +356,12 @@ void spw_device_loop_tell_locked(struct spw_device_loop *p, struct spw_op *op, s
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_known_iterations_tell_locked(&p->known, op, objects, count) < 0)
         spw_device_loop_lack_memory(p->on.device, "to record an iteration");
+    if (!spw_probe_session_is_hearing(p->session))
+        return;
+    if (spw_known_iterations_is_recording(&p->known) && p->known.recorded != SPW_NO_INDEX)
+        spw_probe_session_hear_op_locked(p->session, op, p->known.recorded);
+    else
+        spw_probe_session_hear_no_more_locked(p->session);
 }
 
 /* It is the one that was expected. */
@@ -463,6 +498,8 @@ static void teach_unlocking(struct spw_device_loop *p)
 {
     struct spw_tuned_iteration *shape = p->on.now;
     p->began = false;
+    if (spw_probe_session_is_hearing(p->session) && spw_digests_open_unlocking(p->on.device, p->on.stream->context) < 0)
+        spw_probe_session_hear_no_more_locked(p->session);
     if (!spw_settings_get()->recompute || !shape || shape->is_learned || is_as_fast_as_can_be(shape->plan))
         return;
     if (!may_probe(p, shape)) {
@@ -478,11 +515,13 @@ static void teach_unlocking(struct spw_device_loop *p)
         return;
     shape->is_learned = true;
     spw_tuning_learned(shape, true);
+    spw_known_iterations_note_locked(&p->known);
 }
 
 bool spw_device_loop_want_versions(const struct spw_device_loop *p)
 {
-    bool wanted = p->on.now && spw_probe_session_is_about(p->session, p->on.now->course);
+    bool wanted =
+        (p->on.now && spw_probe_session_is_about(p->session, p->on.now->course)) || spw_probe_session_is_hearing(p->session);
     for (unsigned i = 0; i < p->known.shapes.count; i++)
         wanted |= spw_tuning_wants_versions(&p->known.shapes.list[i]);
     return wanted;

@@ -3,18 +3,22 @@
 #include "known_iterations.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bandwidth.h"
 #include "check.h"
 #include "durations.h"
+#include "kernel_profile.h"
 #include "op.h"
 #include "log.h"
 #include "scan.h"
 #include "slab.h"
 
 enum { TOUCHES = 64 /* of one operation, without asking for memory */ };
+static const float LONGEST_US = 1e9f; /* of an operation: what is said to take longer is not believed */
+static const double STRANGE = 0.05;   /* of what an iteration takes: it takes another time than in an earlier run */
 
 static bool is_allowed(enum spw_known_state from, enum spw_known_state to)
 {
@@ -144,6 +148,7 @@ int spw_known_iterations_tell_locked(struct spw_known_iterations *known, struct 
     const bool recording = spw_known_iterations_is_recording(known);
     const struct spw_observer_op told = {op->signature, touches.list, touches.count, op->everything, !objects};
     const uint32_t number = spw_observer_note(known->watch, &told, &place);
+    known->recorded = number;
     spw_scan_told(&place);
     if (touches.list != touches.few)
         free(touches.list);
@@ -202,14 +207,63 @@ struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_it
     return known->awaited;
 }
 
+/* ---- what earlier runs have left, and what is left for later ones */
+
+void spw_known_iterations_plan_remembered_locked(struct spw_known_iterations *known)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_tuned_iteration *shape = known->awaited;
+    const struct spw_profile_iterations *all = spw_kernel_profile_iterations_locked();
+    const uint64_t hash = spw_observer_hash_of(known->watch, shape->id);
+    const struct spw_profile_iteration *it = all && hash ? spw_profile_iterations_find(all, hash) : NULL;
+    if (!it || it->op_count != shape->course->op_count)
+        return;
+    for (uint32_t i = 0; i < it->op_count; i++)
+        shape->course->ops[i].us = it->us[i] >= 0 && it->us[i] <= LONGEST_US ? it->us[i] : -1;
+    spw_info("device %d: an iteration of %u operations is known from an earlier run", known->device->ordinal, it->op_count);
+    spw_tuning_plan(known->device, shape);
+}
+
+static void note(struct spw_known_iterations *known, const struct spw_tuned_iteration *shape)
+{
+    const struct spw_course *course = shape->course;
+    struct spw_profile_iteration it = {.hash = spw_observer_hash_of(known->watch, shape->id), .op_count = course->op_count};
+    void *bytes = NULL;
+    size_t size = 0;
+    float *us = calloc((size_t)course->op_count + 1, sizeof(*us));
+    if (us && it.hash && spw_observer_save_shape(known->watch, shape->id, &bytes, &size) == 0 && size <= UINT32_MAX) {
+        for (uint32_t i = 0; i < course->op_count; i++)
+            us[i] = (float)course->ops[i].us;
+        it.us = us;
+        it.shape = bytes;
+        it.shape_bytes = (uint32_t)size;
+        spw_kernel_profile_note_iteration_locked(&it);
+    }
+    free(us);
+    free(bytes);
+}
+
+void spw_known_iterations_note_locked(struct spw_known_iterations *known)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    for (unsigned i = 0; i < known->shapes.count; i++) {
+        const struct spw_tuned_iteration *shape = &known->shapes.list[i];
+        if (shape->course && shape != known->awaited && shape->state != SPW_TUNING_STRAYED)
+            note(known, shape);
+    }
+}
+
+/* ---- durations */
+
 struct durations {
     const struct spw_course *course;
     struct spw_bandwidth bandwidth;
+    double strange_us, all_us; /* differences from what was known before; in all */
 };
 
 static void take_duration(void *context, uint32_t ordinal, double us)
 {
-    const struct durations *d = context;
+    struct durations *d = context;
     if (ordinal >= d->course->op_count)
         return;
     const struct spw_course_call *call = &d->course->calls[ordinal];
@@ -217,6 +271,8 @@ static void take_duration(void *context, uint32_t ordinal, double us)
         us = spw_duration_of_copy_us(us, call->geometry, d->bandwidth.h2d_bytes_per_us);
     else if (call->kind == SPW_ITERATION_COPY_D2H)
         us = spw_duration_of_copy_us(us, call->geometry, d->bandwidth.d2h_bytes_per_us);
+    d->strange_us += fabs(us - d->course->ops[ordinal].us);
+    d->all_us += us;
     d->course->ops[ordinal].us = us;
 }
 
@@ -233,7 +289,10 @@ struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_i
     known->awaited = NULL;
     enter(known, SPW_KNOWN_LOOKING);
     spw_durations_stop_locked(known->device);
-    spw_tuning_plan(known->device, shape);
+    if (shape->state == SPW_TUNING_UNPLANNED)
+        spw_tuning_plan(known->device, shape);
+    else if (durations.strange_us > STRANGE * durations.all_us)
+        spw_tuning_learned(shape, shape->may_replay);
     return shape;
 }
 

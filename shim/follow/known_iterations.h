@@ -22,7 +22,8 @@ struct spw_op;
  *     LOOKING    the detector is told, nothing is recorded
  *     RECORDING  so is the observer's recording, taken for one of `recording_shape`, and the device's times are taken
  *     RECORDED   its last operation was there; frees may still follow
- *     TIMING     `awaited` has a course, which may be followed, and no plan before the device has done all of it
+ *     TIMING     `awaited` has a course, which may be followed; it has no plan before the device has done all of it, but
+ *                where an earlier run has left its durations
  *
  * In TIMING nothing else is recorded. forget_locked() of what is awaited goes back to LOOKING. */
 enum spw_known_state { SPW_KNOWN_LOOKING, SPW_KNOWN_RECORDING, SPW_KNOWN_RECORDED, SPW_KNOWN_TIMING };
@@ -37,6 +38,8 @@ struct spw_known_iterations {
     bool ended_surely; /* else the place was only a likely one, as in the first iteration behind an evaluation */
     uint32_t ended_shape;
     bool has_begun; /* RECORDING: an operation of the iteration was recorded */
+    uint32_t
+        recorded; /* the number of the operation that was told of last, in the recording; SPW_NO_INDEX: it is not in it */
     uint32_t recording_shape;
     struct spw_tuned_iteration *awaited; /* NULL but while TIMING */
 };
@@ -62,6 +65,13 @@ struct spw_tuned_iteration *spw_known_iterations_boundary(struct spw_known_itera
  * durations are awaited from now on; NULL: none, without memory if `ret_lacks_memory`. */
 struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_iterations *known,
                                                              const struct spw_tuned_iteration *but, bool *ret_lacks_memory);
+
+/* How long the operations of what was taken take, as far as earlier runs have left that (kernel_profile.h): plans it at
+ * once. Its durations are awaited all the same: where they differ, it is planned anew. */
+void spw_known_iterations_plan_remembered_locked(struct spw_known_iterations *known);
+
+/* Leaves what is known of each iteration of the device for later runs. */
+void spw_known_iterations_note_locked(struct spw_known_iterations *known);
 
 /* The shape whose durations have become complete, now that it has a plan; else NULL. */
 struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_iterations *known);

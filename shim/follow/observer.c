@@ -7,6 +7,7 @@
 
 #include "course/grow.h"
 #include "course/recording.h"
+#include "kernel_profile.h"
 #include "slab.h"
 
 enum { MAX_OPERATIONS = 1 << 20, LOOKED_AT = 64 /* touches of one operation that the detector gets */ };
@@ -44,6 +45,14 @@ static struct spw_block **live_blocks(const struct spw_device *d, uint32_t *ret_
     return list;
 }
 
+/* The iterations that earlier runs have left: the latest, for the detector has room for so many. */
+static void remember(struct spw_observer *w)
+{
+    const struct spw_profile_iterations *known = spw_kernel_profile_iterations_locked();
+    for (const struct spw_profile_iteration *it = NULL; known && (it = spw_profile_iterations_next(known, it));)
+        (void)spw_iteration_remember(w->detector, it->shape, it->shape_bytes);
+}
+
 int spw_observer_create(struct spw_device *d, struct spw_observer **ret_watch)
 {
     uint32_t count;
@@ -56,6 +65,7 @@ int spw_observer_create(struct spw_device *d, struct spw_observer **ret_watch)
         w->device = d;
         for (uint32_t i = 0; i < count; i++)
             spw_observer_alloc(w, list[i]);
+        remember(w);
         *ret_watch = w;
     } else {
         spw_observer_destroy(w);
@@ -156,11 +166,19 @@ static void add_told(const struct spw_observer_op *op, bool loose, struct spw_it
     }
 }
 
+/* Kernels are known by what they are, so that iterations of earlier runs are found again. */
+static uint64_t function_of(const struct spw_signature *signature)
+{
+    return signature->kind == SPW_ITERATION_LAUNCH
+               ? spw_kernel_profile_number_locked((CUfunction)(uintptr_t)signature->function)
+               : signature->function;
+}
+
 uint32_t spw_observer_note(struct spw_observer *w, const struct spw_observer_op *op, struct spw_iteration_place *ret_place)
 {
     struct spw_iteration_touch list[LOOKED_AT];
     struct spw_iteration_op told = {.kind = op->signature.kind,
-                                    .function = op->signature.function,
+                                    .function = function_of(&op->signature),
                                     .geometry = op->signature.geometry,
                                     .everything = op->everything,
                                     .touches = list};
@@ -174,6 +192,22 @@ uint32_t spw_observer_note(struct spw_observer *w, const struct spw_observer_op 
         return number;
     w->broken = true;
     return SPW_NO_INDEX;
+}
+
+/* ---- for the profile ---- */
+
+uint64_t spw_observer_hash_of(const struct spw_observer *w, uint32_t shape)
+{
+    struct spw_iteration_shape it;
+    for (size_t i = 0; spw_iteration_shape_at(w->detector, i, &it); i++)
+        if (it.id == shape)
+            return it.hash;
+    return 0;
+}
+
+int spw_observer_save_shape(const struct spw_observer *w, uint32_t shape, void **ret_bytes, size_t *ret_size)
+{
+    return spw_iteration_save_shape(w->detector, shape, ret_bytes, ret_size);
 }
 
 /* ---- one iteration in full ---- */

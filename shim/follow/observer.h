@@ -43,6 +43,11 @@ struct spw_observer_op {
 uint32_t spw_observer_note(struct spw_observer *watch, const struct spw_observer_op *op,
                            struct spw_iteration_place *ret_place);
 
+/* An iteration that the detector knows, for the profile (kernel_profile.h): its hash, 0 where there is none, and its shape
+ * as spw_iteration_save_shape() makes it. */
+uint64_t spw_observer_hash_of(const struct spw_observer *watch, uint32_t shape);
+int spw_observer_save_shape(const struct spw_observer *watch, uint32_t shape, void **ret_bytes, size_t *ret_size);
+
 /* An iteration ends here: records the next one. 0 or -ENOMEM. */
 int spw_observer_record(struct spw_observer *watch);
 bool spw_observer_is_recording(const struct spw_observer *watch);

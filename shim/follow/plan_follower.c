@@ -249,13 +249,19 @@ void spw_plan_follower_open(void)
     spw_follower = &follower;
 }
 
+static void leave_to_later_runs(struct spw_known_iterations *known)
+{
+    spw_tuned_iterations_stop(&known->shapes);
+    spw_known_iterations_note_locked(known);
+}
+
 void spw_plan_follower_stop(void)
 {
     if (!spw_try_lock())
         return; /* a thread was ended in the middle of something: nothing that is being planned can be relied on */
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         if (spw_devices[i].loop)
-            spw_tuned_iterations_stop(&spw_devices[i].loop->known.shapes);
+            leave_to_later_runs(&spw_devices[i].loop->known);
     spw_plan_thread_reap_locked(true);
     spw_unlock();
 }

@@ -12,6 +12,7 @@
 #include "log.h"
 #include "profile_file.h"
 #include "settings.h"
+#include "tables.h"
 #include "twins.h"
 
 enum { PATH = 4096, NAME = 4096 };
@@ -122,6 +123,56 @@ void spw_kernel_profile_note_locked(CUfunction function, uint64_t places, unsign
         is_changed |= spw_profile_put(profile, class);
 }
 
+/* ---- iterations ---- */
+
+static struct number {
+    CUfunction function;
+    uint64_t number;
+    bool lost;
+    UT_hash_handle hh;
+} * numbers;
+
+static uint64_t number_of(CUfunction function)
+{
+    struct spw_profile_key key;
+    struct spw_hash hash;
+    if (!the_profile() || !key_of(function, 0, 0, &key))
+        return (uint64_t)(uintptr_t)function;
+    spw_hash_host(&key, sizeof(key), &hash);
+    return hash.word[0];
+}
+
+uint64_t spw_kernel_profile_number_locked(CUfunction function)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct number *it;
+    HASH_FIND(hh, numbers, &function, sizeof(function), it);
+    if (it)
+        return it->number;
+    const uint64_t number = number_of(function);
+    SPW_TABLE_NEW(numbers, function, it, .function = function, .number = number);
+    return number;
+}
+
+void spw_kernel_profile_sweep_locked(void)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    SPW_TABLE_FREE(numbers);
+}
+
+const struct spw_profile_iterations *spw_kernel_profile_iterations_locked(void)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    return the_profile() ? spw_profile_iterations_of(profile) : NULL;
+}
+
+void spw_kernel_profile_note_iteration_locked(const struct spw_profile_iteration *iteration)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (the_profile())
+        is_changed |= spw_profile_iterations_put(spw_profile_iterations_of(profile), iteration);
+}
+
 /* ---- writing ---- */
 
 static void say_not_written(int r)
@@ -152,6 +203,7 @@ void spw_kernel_profile_write_unlocking(void)
 void spw_kernel_profile_reset(void)
 {
     spw_profile_destroy(profile);
+    SPW_TABLE_FREE(numbers);
     profile = NULL;
     is_open = is_changed = false;
     spw_kernel_profile_counts = (struct spw_kernel_profile_counts){0};

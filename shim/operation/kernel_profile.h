@@ -22,6 +22,15 @@ const struct spw_profile_class *spw_kernel_profile_find_locked(CUfunction functi
 /* Something was learned of them: all of `class` but its key. */
 void spw_kernel_profile_note_locked(CUfunction function, uint64_t places, unsigned hits, struct spw_profile_class *class);
 
+/* A number for the function that is the same in every process which loads it from the same image; where that is not known,
+ * or no profile is kept, one for this process. */
+uint64_t spw_kernel_profile_number_locked(CUfunction function);
+void spw_kernel_profile_sweep_locked(void); /* modules are gone, and their functions' handles may mean others */
+
+/* The iterations that earlier runs, and this one, have left; NULL: none is kept. Good until the engine lock is let go of. */
+const struct spw_profile_iterations *spw_kernel_profile_iterations_locked(void);
+void spw_kernel_profile_note_iteration_locked(const struct spw_profile_iteration *iteration);
+
 /* Writes it, if it knows more than when it was written last. The lock is let go of meanwhile; what is kept in files has no
  * say in what the program does, so a failure is told once. */
 void spw_kernel_profile_write_unlocking(void);

@@ -337,6 +337,7 @@ static void forget_some(bool all)
 void spw_launch_classes_sweep_locked(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
+    spw_kernel_profile_sweep_locked();
     if (entries)
         forget_some(false);
 }

@@ -10,6 +10,7 @@
 #include "refusals.h"
 #include "recorded_op.h"
 #include "call_args.h"
+#include "course/grow.h"
 #include "kernel_profile.h"
 #include "probe.h"
 #include "readable.h"
@@ -34,6 +35,9 @@ struct spw_probe_session {
     uint64_t serial;           /* of the iteration whose course it is */
     bool is_paused;            /* the course may be gone by now */
     struct fact *facts;        /* by operation */
+    uint32_t fact_room;        /* while hearing: so many, of which `heard` were told of, in their order */
+    uint32_t heard;
+    bool is_hearing;
     bool is_begun;
     bool is_probing;
     bool is_seen; /* all operations have come */
@@ -57,6 +61,8 @@ static void forget_course(struct spw_probe_session *l)
 {
     free(l->facts);
     l->facts = NULL;
+    l->fact_room = 0;
+    l->is_hearing = false;
     l->course = NULL;
 }
 
@@ -98,6 +104,7 @@ int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_cours
     }
     if (l->course)
         stop(l);
+    forget_course(l); /* what was heard, too */
     l->facts = calloc((size_t)course->op_count + 1, sizeof(*l->facts));
     if (!l->facts)
         return -ENOMEM;
@@ -180,6 +187,40 @@ void spw_probe_session_op_locked(struct spw_probe_session *l, struct spw_op *op,
         return;
     if (spw_probe_before(l->probe, op, o->us > 0 ? o->us : 0) && !op->wish)
         op->wish = ordinal + 1;
+}
+
+/* ---- while it is recorded ---- */
+
+void spw_probe_session_hear_locked(struct spw_probe_session *l)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (l->course)
+        return;
+    l->is_hearing = true;
+    l->heard = 0;
+    spw_versions_keep_locked(true);
+}
+
+bool spw_probe_session_is_hearing(const struct spw_probe_session *l)
+{
+    return l && l->is_hearing;
+}
+
+void spw_probe_session_hear_op_locked(struct spw_probe_session *l, const struct spw_op *op, uint32_t number)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (number != l->heard || SPW_GROW(l->facts, l->fact_room, number + 1) < 0) {
+        forget_course(l);
+        return;
+    }
+    l->facts[l->heard++] = fact_of(op);
+}
+
+void spw_probe_session_hear_no_more_locked(struct spw_probe_session *l)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (spw_probe_session_is_hearing(l))
+        forget_course(l);
 }
 
 /* ---- conclusions ---- */
@@ -291,6 +332,22 @@ static bool recall_classes(struct spw_probe_session *l)
         all &= !f->function || f->refused != SPW_REPLAYABLE || (it && spw_probed_is_settled(it));
     }
     return all;
+}
+
+enum spw_probe_session_answer spw_probe_session_heard_locked(struct spw_probe_session *l, struct spw_course *course,
+                                                             uint64_t serial)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (!l->is_hearing || l->heard != course->op_count) {
+        spw_probe_session_hear_no_more_locked(l);
+        return SPW_PROBE_SESSION_GOES_ON;
+    }
+    l->is_hearing = false;
+    l->is_paused = l->is_seen = l->is_probing = false;
+    l->is_begun = true;
+    l->course = course;
+    l->serial = serial;
+    return spw_probe_session_recall_locked(l);
 }
 
 enum spw_probe_session_answer spw_probe_session_recall_locked(struct spw_probe_session *l)

@@ -20,6 +20,15 @@ void spw_probe_session_destroy(struct spw_probe_session *session);        /* NUL
  * first operation is the next. 0 or -ENOMEM. Versions are kept from now on (versions.h). */
 int spw_probe_session_begin_locked(struct spw_probe_session *session, struct spw_course *course, uint64_t serial,
                                    bool begins_now);
+
+/* The iteration that begins is recorded, and there is no course of it yet: what its operations are like is noted
+ * meanwhile, by their numbers in the recording, as long as nothing else is learned. `heard`: that was it, the course is of
+ * those operations and comes once more. What earlier runs know of its kernels is in it then, as with recall(). */
+void spw_probe_session_hear_locked(struct spw_probe_session *session);
+bool spw_probe_session_is_hearing(const struct spw_probe_session *session); /* NULL: false */
+void spw_probe_session_hear_op_locked(struct spw_probe_session *session, const struct spw_op *op, uint32_t number);
+void spw_probe_session_hear_no_more_locked(struct spw_probe_session *session); /* NULL is fine */
+
 bool spw_probe_session_is_idle(const struct spw_probe_session *session); /* about none, not even one that is paused */
 bool spw_probe_session_is_about(const struct spw_probe_session *session, const struct spw_course *course);
 
@@ -32,6 +41,10 @@ enum spw_probe_session_answer {
     SPW_PROBE_SESSION_RECALLED, /* so does it, and the course knows what earlier runs have found out (kernel_profile.h) */
     SPW_PROBE_SESSION_LEARNED   /* that is all, the course knows */
 };
+
+/* What was heard is the course. GOES_ON: nothing was, or not all of it. */
+enum spw_probe_session_answer spw_probe_session_heard_locked(struct spw_probe_session *session, struct spw_course *course,
+                                                             uint64_t serial);
 
 /* An iteration of it is complete, whether launches may be probed by now or not. */
 enum spw_probe_session_answer spw_probe_session_recall_locked(struct spw_probe_session *session);

@@ -17,6 +17,7 @@ struct known {
 
 struct spw_profile {
     struct known *classes;
+    struct spw_profile_iterations iterations;
 };
 
 struct spw_profile *spw_profile_create(void)
@@ -29,6 +30,7 @@ void spw_profile_destroy(struct spw_profile *profile)
     if (!profile)
         return;
     SPW_TABLE_FREE(profile->classes);
+    spw_profile_iterations_finish(&profile->iterations);
     free(profile);
 }
 
@@ -103,6 +105,13 @@ void spw_profile_put_all(struct spw_profile *profile, const struct spw_profile *
 {
     for (const struct known *it = from->classes; it; it = it->hh.next)
         (void)spw_profile_put(profile, &it->class);
+    for (const struct spw_profile_iteration *it = NULL; (it = spw_profile_iterations_next(&from->iterations, it));)
+        (void)spw_profile_iterations_put(&profile->iterations, it);
+}
+
+struct spw_profile_iterations *spw_profile_iterations_of(struct spw_profile *profile)
+{
+    return &profile->iterations;
 }
 
 /* ---- as bytes ----
@@ -110,15 +119,16 @@ void spw_profile_put_all(struct spw_profile *profile, const struct spw_profile *
  *     header     struct header; its hash is of all that comes behind it
  *     identity   text with a zero
  *     classes    struct fixed, followed by 2 * number_count numbers each
+ *     iterations as profile_iterations.c says
  *
  * Numbers are those of the machine: a file of another byte order has another magic. */
 
-#define MAGIC UINT64_C(0x31666f7270777073) /* spwprof1 */
+#define MAGIC UINT64_C(0x32666f7270777073) /* spwprof2 */
 
 struct header {
     uint64_t magic, size; /* of all that comes behind it */
     struct spw_hash hash;
-    uint32_t identity_bytes, count;
+    uint32_t identity_bytes, count, iterations, zero;
 };
 
 struct fixed {
@@ -156,9 +166,11 @@ static char *encode_class(char *at, const struct spw_profile_class *class)
 
 int spw_profile_encode(const struct spw_profile *profile, const char *identity, char **ret_bytes, size_t *ret_size)
 {
-    struct header h = {
-        .magic = MAGIC, .identity_bytes = (uint32_t)strlen(identity) + 1, .count = (uint32_t)HASH_COUNT(profile->classes)};
-    size_t size = h.identity_bytes;
+    struct header h = {.magic = MAGIC,
+                       .identity_bytes = (uint32_t)strlen(identity) + 1,
+                       .count = (uint32_t)HASH_COUNT(profile->classes),
+                       .iterations = spw_profile_iterations_count(&profile->iterations)};
+    size_t size = h.identity_bytes + spw_profile_iterations_size(&profile->iterations);
     for (const struct known *it = profile->classes; it; it = it->hh.next)
         size += sizeof(struct fixed) + numbers_bytes(it->class.number_count);
     char *bytes = malloc(sizeof(h) + size), *at = bytes;
@@ -169,6 +181,7 @@ int spw_profile_encode(const struct spw_profile *profile, const char *identity, 
     at += h.identity_bytes;
     for (const struct known *it = profile->classes; it; it = it->hh.next)
         at = encode_class(at, &it->class);
+    (void)spw_profile_iterations_encode(&profile->iterations, at);
     h.size = size;
     spw_hash_host(bytes + sizeof(h), size, &h.hash);
     memcpy(bytes, &h, sizeof(h));
@@ -177,33 +190,18 @@ int spw_profile_encode(const struct spw_profile *profile, const char *identity, 
     return 0;
 }
 
-struct rest {
-    const char *at;
-    size_t size;
-};
-
-static bool take(struct rest *rest, void *into, size_t size)
-{
-    if (rest->size < size)
-        return false;
-    if (size)
-        memcpy(into, rest->at, size);
-    rest->at += size;
-    rest->size -= size;
-    return true;
-}
-
 static bool makes_sense(const struct fixed *f)
 {
     return f->key.hits <= SPW_PROFILE_HITS && f->verdict < SPW_REPLAY_VERDICT_COUNT && !(f->flags & ~ALL_FLAGS) &&
            !f->zero && f->number_count <= SPW_PROFILE_NUMBERS;
 }
 
-static int decode_class(struct spw_profile *into, struct rest *rest)
+static int decode_class(struct spw_profile *into, struct spw_profile_rest *rest)
 {
     uint32_t numbers[2 * SPW_PROFILE_NUMBERS];
     struct fixed f;
-    if (!take(rest, &f, sizeof(f)) || !makes_sense(&f) || !take(rest, numbers, numbers_bytes(f.number_count)))
+    if (!spw_profile_take(rest, &f, sizeof(f)) || !makes_sense(&f) ||
+        !spw_profile_take(rest, numbers, numbers_bytes(f.number_count)))
         return -EBADMSG;
     struct spw_profile_class class = {.key = f.key,
                                       .changed = f.changed,
@@ -220,10 +218,10 @@ static int decode_class(struct spw_profile *into, struct rest *rest)
     return 0;
 }
 
-static bool is_whole(const struct header *h, const struct rest *rest)
+static bool is_whole(const struct header *h, const struct spw_profile_rest *rest)
 {
     struct spw_hash hash;
-    if (h->magic != MAGIC || h->size != rest->size || h->count > SPW_PROFILE_CLASSES || !h->identity_bytes ||
+    if (h->magic != MAGIC || h->size != rest->size || h->count > SPW_PROFILE_CLASSES || h->zero || !h->identity_bytes ||
         h->identity_bytes > SPW_PROFILE_IDENTITY || h->identity_bytes > rest->size || rest->at[h->identity_bytes - 1])
         return false;
     spw_hash_host(rest->at, rest->size, &hash);
@@ -232,10 +230,11 @@ static bool is_whole(const struct header *h, const struct rest *rest)
 
 int spw_profile_decode(struct spw_profile *profile, const char *identity, const void *bytes, size_t size, char *ret_identity)
 {
-    struct rest rest = {bytes, size};
+    struct spw_profile_rest rest = {bytes, size};
     struct header h;
     int r = 0;
-    if (!take(&rest, &h, sizeof(h)) || !is_whole(&h, &rest) || !take(&rest, ret_identity, h.identity_bytes))
+    if (!spw_profile_take(&rest, &h, sizeof(h)) || !is_whole(&h, &rest) ||
+        !spw_profile_take(&rest, ret_identity, h.identity_bytes))
         return -EBADMSG;
     if (strcmp(ret_identity, identity) != 0)
         return -ESTALE;
@@ -244,6 +243,8 @@ int spw_profile_decode(struct spw_profile *profile, const char *identity, const 
         return -ENOMEM;
     for (uint32_t i = 0; i < h.count && r == 0; i++)
         r = decode_class(read, &rest);
+    if (r == 0)
+        r = spw_profile_iterations_decode(&read->iterations, h.iterations, &rest);
     if (r == 0 && rest.size)
         r = -EBADMSG;
     if (r == 0)

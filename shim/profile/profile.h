@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "hash.h"
+#include "profile_iterations.h"
 
 enum {
     SPW_PROFILE_HITS = 64,       /* addresses of a launch of which something is kept */
@@ -57,8 +58,10 @@ const struct spw_profile_class *spw_profile_find(const struct spw_profile *profi
  * is not kept. */
 bool spw_profile_put(struct spw_profile *profile, const struct spw_profile_class *class);
 
-/* All of `from`, as by put(). */
+/* All of `from`, as by put(), its iterations too. */
 void spw_profile_put_all(struct spw_profile *profile, const struct spw_profile *from);
+
+struct spw_profile_iterations *spw_profile_iterations_of(struct spw_profile *profile);
 
 /* ---- as bytes ---- */
 

@@ -33,7 +33,7 @@ MODULES = [
     "recorder/definitions recorder/iteration_finder recorder/nvtx recorder/recorder recorder/recorder_memory recorder/recorder_touches",
     # the detector: its parts lead each other on, over one state (detector.h)
     "planner/detect/boundary planner/detect/detector planner/detect/follow planner/detect/history planner/detect/iteration planner/detect/judge "
-    "planner/detect/merge planner/detect/period planner/detect/search planner/detect/shape",
+    "planner/detect/merge planner/detect/period planner/detect/remembered planner/detect/search planner/detect/shape",
     # a course, which has one face and is made, learned and planned with in files of their own; course_lives.h and course_make.h are their inside
     "planner/course/course planner/course/course_actions planner/course/course_graph planner/course/course_guards planner/course/course_keep "
     "planner/course/course_learn planner/course/course_lives planner/course/course_make planner/course/course_replays",

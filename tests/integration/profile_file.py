@@ -1,8 +1,8 @@
 """profile_file.py - reads and writes the files in which the library keeps what it learned of kernels (shim/profile/profile.c)."""
 import struct
 
-HEADER, FIXED = struct.Struct("<QQQQII"), struct.Struct("<6QQ64s4B3I")
-MAGIC, MASK = 0x31666F7270777073, (1 << 64) - 1
+HEADER, FIXED = struct.Struct("<QQQQ4I"), struct.Struct("<6QQ64s4B3I")
+MAGIC, MASK = 0x32666F7270777073, (1 << 64) - 1
 CONDEMNED, REFUTED = 1, 2
 
 
@@ -26,6 +26,11 @@ def content_hash(data):
     return sums[0] & MASK, sums[1] & MASK
 
 
+class Profile(list):
+    """What is known of each class; and the iterations, as they are in the file, so many of them."""
+    iterations, iteration_count = b"", 0
+
+
 class Known:
     """What a profile says of one class of launches."""
 
@@ -43,19 +48,20 @@ def read(path):
     """The identity, and what is known of each class."""
     with open(path, "rb") as file:
         data = file.read()
-    magic, size, *digest, identity_bytes, count = HEADER.unpack_from(data)
+    magic, size, *digest, identity_bytes, count, iterations, _ = HEADER.unpack_from(data)
     assert (magic, size) == (MAGIC, len(data) - HEADER.size), "no profile"
     assert tuple(digest) == content_hash(data[HEADER.size:]), "its hash is another"
-    at, known = HEADER.size + identity_bytes, []
+    at, known = HEADER.size + identity_bytes, Profile()
     for _ in range(count):
         fields = FIXED.unpack_from(data, at)
         at += FIXED.size
         known.append(Known(fields, list(struct.unpack_from(f"<{2 * fields[13]}I", data, at))))
         at += 8 * fields[13]
+    known.iterations, known.iteration_count = data[at:], iterations
     return data[HEADER.size:HEADER.size + identity_bytes - 1].decode(), known
 
 
 def write(path, identity, known):
-    body = identity.encode() + b"\0" + b"".join(each.packed() for each in known)
+    body = identity.encode() + b"\0" + b"".join(each.packed() for each in known) + known.iterations
     with open(path, "wb") as file:
-        file.write(HEADER.pack(MAGIC, len(body), *content_hash(body), len(identity) + 1, len(known)) + body)
+        file.write(HEADER.pack(MAGIC, len(body), *content_hash(body), len(identity) + 1, len(known), known.iteration_count, 0) + body)

@@ -26,7 +26,7 @@
 #define SLOWER 1
 #endif
 
-enum { MUTATIONS = 1000000 / SLOWER, WRITERS = 10, EACH = 20 };
+enum { MUTATIONS = 1000000 / SLOWER, WRITERS = 10, EACH = 20, ITERATIONS = 3 };
 
 static char folder[64], file[128];
 static struct spw_profile *profile;
@@ -140,11 +140,96 @@ static void a_full_table_keeps_what_it_has(void **state)
     assert_int_equal(spw_profile_count(profile), SPW_PROFILE_CLASSES);
 }
 
+/* ---- iterations ---- */
+
+static const float durations[] = {1.5f, -1, 3};
+
+static struct spw_profile_iteration iteration(uint64_t hash, uint32_t choices)
+{
+    return (struct spw_profile_iteration){.hash = hash,
+                                          .shape = "a shape",
+                                          .shape_bytes = 8,
+                                          .us = durations,
+                                          .op_count = 3,
+                                          .list = choices ? (const uint8_t *)"choices" : NULL,
+                                          .choice_count = choices,
+                                          .choices_of = choices ? hash + 1 : 0};
+}
+
+static bool put_iteration(struct spw_profile *into, uint64_t hash, uint32_t choices)
+{
+    const struct spw_profile_iteration it = iteration(hash, choices);
+    return spw_profile_iterations_put(spw_profile_iterations_of(into), &it);
+}
+
+static void assert_iteration(struct spw_profile *from, uint64_t hash, uint32_t choices)
+{
+    const struct spw_profile_iteration *it = spw_profile_iterations_find(spw_profile_iterations_of(from), hash);
+    assert_non_null(it);
+    assert_int_equal(it->hash, hash);
+    assert_int_equal(it->shape_bytes, 8);
+    assert_memory_equal(it->shape, "a shape", 8);
+    assert_int_equal(it->op_count, 3);
+    assert_memory_equal(it->us, durations, sizeof(durations));
+    assert_int_equal(it->choice_count, choices);
+    if (choices)
+        assert_memory_equal(it->list, "choices", 8);
+    assert_int_equal(it->choices_of, choices ? hash + 1 : 0);
+}
+
+static void an_iteration_is_kept_with_the_plan_that_was_known_last(void **state)
+{
+    (void)state;
+    assert_true(put_iteration(profile, 1, 0));
+    assert_iteration(profile, 1, 0);
+    assert_false(put_iteration(profile, 1, 0)); /* nothing new */
+    assert_true(put_iteration(profile, 1, 8));
+    assert_false(put_iteration(profile, 1, 0)); /* its plan stays */
+    assert_iteration(profile, 1, 8);
+    assert_null(spw_profile_iterations_find(spw_profile_iterations_of(profile), 2));
+}
+
+static void the_iteration_put_longest_ago_makes_room(void **state)
+{
+    (void)state;
+    const struct spw_profile_iterations *all = spw_profile_iterations_of(profile);
+    for (uint64_t hash = 1; hash <= SPW_PROFILE_ITERATIONS; hash++)
+        assert_true(put_iteration(profile, hash, 8));
+    (void)put_iteration(profile, 1, 0); /* which is the latest by that */
+    assert_true(put_iteration(profile, 100, 0));
+    assert_int_equal(spw_profile_iterations_count(all), SPW_PROFILE_ITERATIONS);
+    assert_null(spw_profile_iterations_find(all, 2));
+    assert_iteration(profile, 1, 8);
+    assert_iteration(profile, 100, 0);
+    assert_int_equal(spw_profile_iterations_next(all, NULL)->hash, 3);
+}
+
+static void an_iteration_that_is_too_long_is_not_kept(void **state)
+{
+    (void)state;
+    struct spw_profile_iteration it = iteration(1, 0);
+    char *shape = calloc(1, SPW_PROFILE_ITERATION_BYTES);
+    assert_non_null(shape);
+    it.shape = shape;
+    it.shape_bytes = SPW_PROFILE_ITERATION_BYTES;
+    assert_false(spw_profile_iterations_put(spw_profile_iterations_of(profile), &it));
+    it.shape_bytes -= sizeof(durations);
+    for (uint64_t hash = 1; hash <= 6; hash++) { /* more than all may have */
+        it.hash = hash;
+        assert_true(spw_profile_iterations_put(spw_profile_iterations_of(profile), &it));
+    }
+    free(shape);
+    assert_int_equal(spw_profile_iterations_count(spw_profile_iterations_of(profile)),
+                     SPW_PROFILE_ALL_ITERATIONS_BYTES / SPW_PROFILE_ITERATION_BYTES);
+}
+
 /* ---- as bytes ---- */
 
 static void encode(char **bytes, size_t *size)
 {
     fill(profile, 1, EACH);
+    for (uint64_t hash = 1; hash <= ITERATIONS; hash++)
+        assert_true(put_iteration(profile, hash, hash % 2 ? 8 : 0));
     assert_int_equal(spw_profile_encode(profile, IDENTITY, bytes, size), 0);
 }
 
@@ -169,6 +254,9 @@ static void bytes_tell_what_was_put(void **state)
     assert_int_equal(decode(IDENTITY, bytes, size, &read), 0);
     assert_int_equal(spw_profile_count(read), EACH);
     assert_filled(read, 1, EACH);
+    for (uint64_t hash = 1; hash <= ITERATIONS; hash++)
+        assert_iteration(read, hash, hash % 2 ? 8 : 0);
+    assert_int_equal(spw_profile_iterations_next(spw_profile_iterations_of(read), NULL)->hash, 1);
     spw_profile_destroy(read);
     assert_int_equal(decode("spillway 2, a driver, a device", bytes, size, &read), -ESTALE);
     assert_string_equal(told, IDENTITY);
@@ -197,12 +285,14 @@ static void another_byte_anywhere_or_another_length_is_noticed(void **state)
     free(bytes);
 }
 
-/* As of somebody who makes the hash right: at offsets 8 (size) and 16 (hash) of the header, of what comes behind its 40. */
+enum { HEADER = 48, TOLD = 32 /* behind its hash */ };
+
+/* As of somebody who makes the hash right: at offsets 8 (size) and 16 (hash) of the header, of what comes behind it. */
 static void sign(char *bytes, size_t size)
 {
     struct spw_hash hash;
-    const uint64_t rest = size - 40;
-    spw_hash_host(bytes + 40, rest, &hash);
+    const uint64_t rest = size - HEADER;
+    spw_hash_host(bytes + HEADER, rest, &hash);
     memcpy(bytes + 8, &rest, sizeof(rest));
     memcpy(bytes + 16, &hash, sizeof(hash));
 }
@@ -215,11 +305,11 @@ static void whatever_bytes_say_they_are_read_within_their_bounds(void **state)
     encode(&bytes, &size);
     for (unsigned i = 0; i < MUTATIONS; i++) {
         struct spw_profile *read;
-        const size_t length = draw() % 4 ? size : 40 + draw() % (size - 40);
+        const size_t length = draw() % 4 ? size : HEADER + draw() % (size - HEADER);
         char *other = malloc(length);
         memcpy(other, bytes, length);
         for (uint64_t flips = 1 + draw() % 4; flips; flips--)
-            other[32 + draw() % (length - 32 ? length - 32 : 1)] = (char)(draw() % 3 ? draw() : 0xff);
+            other[TOLD + draw() % (length - TOLD)] = (char)(draw() % 3 ? draw() : 0xff);
         sign(other, length);
         const int r = decode(IDENTITY, other, length, &read);
         assert_true(r == 0 || r == -EBADMSG || r == -ESTALE);
@@ -244,9 +334,9 @@ static void without_memory_nothing_is_lost(void **state)
         const int r = spw_profile_decode(read, IDENTITY, bytes, size, other);
         (void)memory_is_back();
         assert_true(r == 0 || r == -ENOMEM);
-        const size_t count = spw_profile_count(read);
+        const size_t count = spw_profile_count(read) + spw_profile_iterations_count(spw_profile_iterations_of(read));
         spw_profile_destroy(read);
-        if (count == EACH)
+        if (count == EACH + ITERATIONS)
             break;
         assert_in_range(allowed, 0, 20 * EACH);
     }
@@ -362,6 +452,9 @@ int main(void)
         TEST(what_was_put_is_found_by_all_of_its_key),
         TEST(what_is_for_good_stays_whatever_is_put),
         TEST(a_full_table_keeps_what_it_has),
+        TEST(an_iteration_is_kept_with_the_plan_that_was_known_last),
+        TEST(the_iteration_put_longest_ago_makes_room),
+        TEST(an_iteration_that_is_too_long_is_not_kept),
         TEST(bytes_tell_what_was_put),
         TEST(another_byte_anywhere_or_another_length_is_noticed),
         TEST(whatever_bytes_say_they_are_read_within_their_bounds),
