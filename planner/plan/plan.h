@@ -25,7 +25,9 @@ struct spw_plan_request {
                                          * -ECANCELED */
     void *now_context;
     const uint8_t *begin_with; /* choices (choice.h) that `auto` begins with beside its own: those of a plan for the
-                                * same uses within another budget, or at other durations; NULL: none */
+                                * same uses within another budget, or at other durations; NULL: none. Whatever is in them,
+                                * what they come to is a valid schedule, or none */
+    bool only_begin_with;      /* no search: what those come to is wanted; -ENOSPC: nothing */
     uint8_t *ret_choices;      /* room for the choices that its schedule came of, spw_choice_count() of them; may be NULL */
 };
 

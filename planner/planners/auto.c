@@ -73,6 +73,12 @@ static uint64_t rung(const struct spw_graph *graph, uint32_t number)
            (range < RUNGS ? (number < range ? number : range) : (uint64_t)((unsigned __int128)range * number / RUNGS));
 }
 
+/* Without a search. */
+static bool is_to_begin_only(const struct spw_plan_request *request)
+{
+    return request->only_begin_with && request->begin_with;
+}
+
 /* The highest rung within the budget, or, on graphs of many operations, the budget itself. */
 static int climb(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
 {
@@ -136,15 +142,16 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
         effort.limit = evaluations_in(request->graph, request->time_limit_s, effort.limit);
     if (request->now_s)
         effort.begun_s = request->now_s(request->now_context);
-    if (request->graph->op_count <= FEW_OPS) {
+    if (request->graph->op_count <= FEW_OPS && !is_to_begin_only(request)) {
         first.device_bytes = request->graph->least_bytes;
         first.bound_us = 0; /* which is for the last rung */
     }
     int r = spw_improver_create(&first, &effort, &improver);
     if (r < 0)
         return r;
-    r = climb(request, &effort, improver);
-    if (r == 0)
+    r = is_to_begin_only(request) ? spw_improver_begin_with(improver, request->begin_with)
+                                  : climb(request, &effort, improver);
+    if (r == 0 && !is_to_begin_only(request))
         r = catch_up(request, &effort, improver);
     if (r == 0)
         r = spw_improver_polish(improver);

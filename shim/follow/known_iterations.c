@@ -220,6 +220,7 @@ void spw_known_iterations_plan_remembered_locked(struct spw_known_iterations *kn
         return;
     for (uint32_t i = 0; i < it->op_count; i++)
         shape->course->ops[i].us = it->us[i] >= 0 && it->us[i] <= LONGEST_US ? it->us[i] : -1;
+    spw_tuning_begin_with(shape, it->list, it->choice_count, it->choices_of);
     spw_info("device %d: an iteration of %u operations is known from an earlier run", known->device->ordinal, it->op_count);
     spw_tuning_plan(known->device, shape);
 }
@@ -227,6 +228,7 @@ void spw_known_iterations_plan_remembered_locked(struct spw_known_iterations *kn
 static void note(struct spw_known_iterations *known, const struct spw_tuned_iteration *shape)
 {
     const struct spw_course *course = shape->course;
+    const struct spw_plan_choices *choices = spw_tuning_choices(shape);
     struct spw_profile_iteration it = {.hash = spw_observer_hash_of(known->watch, shape->id), .op_count = course->op_count};
     void *bytes = NULL;
     size_t size = 0;
@@ -235,6 +237,9 @@ static void note(struct spw_known_iterations *known, const struct spw_tuned_iter
         for (uint32_t i = 0; i < course->op_count; i++)
             us[i] = (float)course->ops[i].us;
         it.us = us;
+        it.list = choices->list;
+        it.choice_count = choices->list && choices->count <= UINT32_MAX ? (uint32_t)choices->count : 0;
+        it.choices_of = choices->of;
         it.shape = bytes;
         it.shape_bytes = (uint32_t)size;
         spw_kernel_profile_note_iteration_locked(&it);

@@ -214,8 +214,11 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
                                        .now_s = cancelled ? now_or_never_s : NULL,
                                        .now_context = (void *)cancelled,
                                        .ret_choices = to->choices.list};
-    if (begin_with && begin_with->list && begin_with->of == to->choices.of)
+    if (begin_with && begin_with->list && begin_with->of == to->choices.of && begin_with->count == to->choices.count)
         request.begin_with = begin_with->list;
+    if (terms->only_begin_with && !request.begin_with)
+        return -ENOSPC;
+    request.only_begin_with = terms->only_begin_with;
     int r = make_within(&request, terms->reserve, &plan);
     if (r == -ENOSPC && request.device_bytes < terms->device_bytes) { /* better one that leaves nothing alone than none */
         request.device_bytes = terms->device_bytes;

@@ -21,7 +21,8 @@ struct spw_plan_terms {
     double move_us;  /* that each copy takes longer than its bytes */
     bool may_replay; /* what the course knows to be replayable */
     const struct spw_plan_choices
-        *begin_with; /* of an earlier plan for the course, or NULL: the search goes on from there */
+        *begin_with;      /* of an earlier plan for the course, or NULL: the search goes on from there */
+    bool only_begin_with; /* there is no search: -ENOSPC where those are about something else, or come to no plan */
 };
 
 struct spw_course_plan {

@@ -263,6 +263,18 @@ static void plan_with(struct spw_device *d, struct spw_tuned_iteration *shape, d
         take_plan(d, shape, plan);
 }
 
+/* What an earlier run's choices come to takes one look at them. True: it is in force. */
+static bool plan_as_remembered(struct spw_device *d, struct spw_tuned_iteration *shape, const struct spw_plan_terms *terms)
+{
+    struct spw_plan_terms only = *terms;
+    struct spw_course_plan *plan;
+    only.only_begin_with = true;
+    if (shape->number || !shape->plan->choices.list || spw_plan_course(shape->course, &only, true, NULL, &plan) < 0)
+        return false;
+    take_plan(d, shape, plan);
+    return shape->number;
+}
+
 void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
     struct spw_plan_terms terms;
@@ -273,7 +285,9 @@ void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape)
     if (shape->state == SPW_TUNING_UNPLANNED)
         enter(shape, SPW_TUNING_FIRST);
     int r = 0;
-    if (wait || shape->course->op_count <= SMALL_COURSE) {
+    const bool is_there = !wait && plan_as_remembered(d, shape, &terms);
+    terms.begin_with = &shape->plan->choices;
+    if (wait || (!is_there && shape->course->op_count <= SMALL_COURSE)) {
         r = spw_plan_course(shape->course, &terms, !wait, NULL, &plan);
         take_plan(d, shape, r == 0 ? plan : NULL);
         terms.begin_with = &shape->plan->choices; /* which may be another plan by now */
@@ -284,6 +298,23 @@ void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape)
     if (r < 0)
         spw_info("device %d: an iteration of %u operations cannot be planned (%s): eviction on demand goes on", d->ordinal,
                  shape->course->op_count, r == -ENOSPC ? "no plan within the budget" : strerror(-r));
+}
+
+void spw_tuning_begin_with(struct spw_tuned_iteration *shape, const uint8_t *choices, size_t count, uint64_t of)
+{
+    struct spw_plan_choices *now = &shape->plan->choices;
+    uint8_t *list = count ? malloc(count) : NULL;
+    if (!list)
+        return;
+    memcpy(list, choices, count);
+    free(now->list);
+    *now = (struct spw_plan_choices){.list = list, .count = count, .of = of};
+}
+
+const struct spw_plan_choices *spw_tuning_choices(const struct spw_tuned_iteration *shape)
+{
+    const struct spw_course_plan *plan = shape->best ? shape->best : shape->plan;
+    return &plan->choices;
 }
 
 /* ---- what they turn out to take ---- */

@@ -89,6 +89,12 @@ void spw_tuned_iterations_finish(struct spw_tuned_iterations *shapes);
  * better one be made. */
 void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape);
 
+/* Before that: an earlier run's plan for it was made of these choices (plan/choice.h). */
+void spw_tuning_begin_with(struct spw_tuned_iteration *shape, const uint8_t *choices, size_t count, uint64_t of);
+
+/* What the best plan of those that were tried is made of; empty: there is none. */
+const struct spw_plan_choices *spw_tuning_choices(const struct spw_tuned_iteration *shape);
+
 /* Its course has learned what its operations really do: from the next iteration on a plan is made that makes use of it, with
  * replays if it `may_replay`. What is known of plans so far stays known: the new one is tried against it. */
 void spw_tuning_learned(struct spw_tuned_iteration *shape, bool may_replay);

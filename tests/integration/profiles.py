@@ -6,6 +6,7 @@ usage: profiles.py HASTY       HASTY: the library with plans that are made in no
 import concurrent.futures
 import functools
 import os
+import random
 import re
 import shutil
 import sys
@@ -69,6 +70,18 @@ def _(folder):
     require(second.summary["replayed"]["by_plan_count"] > first.summary["replayed"]["by_plan_count"], second.summary["replayed"])
     require(not complaints(first) + complaints(second), first.errors, second.errors)
     require(len(os.listdir(os.path.dirname(profile))) == 1, os.listdir(os.path.dirname(profile)))
+
+
+@sentence("a run that waits for no plan begins with the one that the run before it had in the end")
+@in_folder
+def _(folder):
+    profile = os.path.join(folder, "p")
+    for _ in range(2):
+        first = with_profile(profile, size="small", library=PRELOAD)
+    second = with_profile(profile, size="small", library=PRELOAD, SPILLWAY_PLAN="on")
+    print(f"# {times(first)[-1]} ms a step where plans are waited for, {times(second)[-1]} ms where not", flush=True)
+    require(first_steady(second) <= 5 and times(second)[-1] <= 1.1 * times(first)[-1], times(first), times(second))
+    require(second.summary["replayed"]["by_plan_count"] > 0, second.summary["replayed"])
 
 
 @sentence("without a word about it profiles are kept in the user's cache folder, and not at all with off")
@@ -187,6 +200,21 @@ def deceived(folder, kind):
         no_misuse(finished)
         require("refused" not in finished.errors, kind, told, finished.describe())
         require(os.path.exists(honest), kind, "left no profile")
+
+
+@sentence("lies about iterations, how long they take and what plans for them are made of, change no bit")
+@in_folder
+def _(folder):
+    honest, path, draw = os.path.join(folder, "honest"), os.path.join(folder, "p"), random.Random(7)
+    with_profile(honest)
+    for share in (0.5, 0.1, 0.01, 0.003, 0.001, 0.001, 0.0003, 0.0003):
+        identity, known = profile_file.read(honest)
+        told = bytearray(known.iterations)
+        for at in draw.sample(range(32, len(told)), max(1, int(share * len(told)))):     # behind the numbers of bytes, which are only counted
+            told[at] = draw.randrange(256)
+        known.iterations = bytes(told)
+        profile_file.write(path, identity, known)
+        with_profile(path)
 
 
 # promise: never-silently-wrong

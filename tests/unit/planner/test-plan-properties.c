@@ -8,10 +8,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "plan/choice.h"
 #include "random-iteration.h"
 #include "plan/random.h"
 
-enum { GRAPHS = 10000, MOST_LAYERS = 6, SEARCHED = 100 /* planners that search see every 100th */ };
+enum {
+    GRAPHS = 10000,
+    MOST_LAYERS = 6,
+    SEARCHED = 100 /* planners that search see every 100th */
+};
 
 static uint64_t first_seed, slice, slices = 1;
 
@@ -153,9 +158,63 @@ static void copies_do_with_the_least_there_is(void **state)
     }
 }
 
+/* Choices may come from a file: whatever they are, what they come to is a valid plan, or none. */
+static void whatever_choices_it_begins_with_a_plan_is_valid(void **state)
+{
+    unsigned made = 0;
+    (void)state;
+    for (uint64_t i = slice; i < GRAPHS; i += slices) {
+        uint64_t random = first_seed + i;
+        struct spw_graph *graph = random_iteration(first_seed + i, MOST_LAYERS);
+        struct spw_plan_request request = some_request(graph, &random);
+        const size_t count = spw_choice_count(graph);
+        uint8_t *choices = malloc(count + 1);
+        assert_non_null(choices);
+        for (size_t k = 0; k < count; k++)
+            choices[k] =
+                (uint8_t)(spw_random_below(&random, 2) ? spw_random_next(&random) >> 17 : spw_random_below(&random, 5));
+        request.begin_with = choices;
+        request.only_begin_with = true;
+        planned_says("seed %llu", (unsigned long long)(first_seed + i));
+        made += planned_is_possible("auto", &request);
+        free(choices);
+        spw_graph_destroy(graph);
+    }
+    assert_in_range(made, GRAPHS / slices / 20, GRAPHS);
+}
+
+/* What a plan was made of makes it again, without a search, but for a few that were found within a smaller budget. */
+static void the_choices_of_a_plan_come_to_it(void **state)
+{
+    unsigned made = 0, close = 0;
+    (void)state;
+    for (uint64_t i = slice; i < GRAPHS; i += SEARCHED * slices) {
+        uint64_t random = first_seed + i;
+        struct spw_graph *graph = random_iteration(first_seed + i, MOST_LAYERS);
+        struct spw_plan_request request = some_request(graph, &random);
+        uint8_t *choices = malloc(spw_choice_count(graph) + 1);
+        assert_non_null(choices);
+        planned_says("seed %llu", (unsigned long long)(first_seed + i));
+        request.ret_choices = choices;
+        const double searched_us = auto_time(&request);
+        request.ret_choices = NULL;
+        request.begin_with = choices;
+        request.only_begin_with = true;
+        const double us = searched_us >= 0 ? auto_time(&request) : -1;
+        made += searched_us >= 0;
+        close += us >= 0 && us <= 1.05 * searched_us;
+        free(choices);
+        spw_graph_destroy(graph);
+    }
+    assert_in_range(made, GRAPHS / SEARCHED / slices / 2, GRAPHS);
+    assert_in_range(close, made * 9 / 10, made);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whatever_choices_it_begins_with_a_plan_is_valid),
+        cmocka_unit_test(the_choices_of_a_plan_come_to_it),
         cmocka_unit_test(every_plan_is_valid_and_made_the_same_again),
         cmocka_unit_test(with_room_for_everything_nothing_is_evicted),
         cmocka_unit_test(more_room_is_never_slower),
