@@ -158,7 +158,7 @@ struct spw_shape *spw_remembered_take(struct spw_remembered *remembered, const s
                                       uint32_t *ret_step)
 {
     for (size_t i = 0; i < remembered->count; i++)
-        if (spw_shape_locate(remembered->shapes[i], context, SPW_CONTEXT_16, ret_step)) {
+        if (spw_shape_locate(remembered->shapes[i], context, false, ret_step)) {
             struct spw_shape *shape = remembered->shapes[i];
             remembered->shapes[i] = remembered->shapes[--remembered->count];
             return shape;

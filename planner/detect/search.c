@@ -194,7 +194,7 @@ static bool way_back_by_context(struct spw_iteration *detector, struct spw_shape
 {
     const struct spw_context context = context_off_path(detector, bone);
     uint32_t step;
-    if (!spw_shape_locate(shape, &context, SPW_CONTEXT_4, &step))
+    if (!spw_shape_locate(shape, &context, true, &step))
         return false;
     const uint32_t count = fitting(&detector->history, shape, bone, step);
     if (count == 0 || !spw_history_has(&detector->history, bone - count + 1))

@@ -49,9 +49,9 @@ static uint32_t distinct_after(const struct spw_shape *shape)
     return find_place(shape, key_of(&context, SPW_CONTEXT_16))->many ? UINT32_MAX : SPW_CONTEXT_TOKENS[SPW_CONTEXT_16];
 }
 
-bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, int shortest, uint32_t *ret_step)
+bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, bool short_too, uint32_t *ret_step)
 {
-    for (int k = SPW_CONTEXT_16; k >= shortest; k--) {
+    for (int k = SPW_CONTEXT_16; k >= (short_too ? SPW_CONTEXT_4 : SPW_CONTEXT_16); k--) {
         if (context->since < SPW_CONTEXT_TOKENS[k])
             continue;
         const struct spw_shape_place *place = find_place(shape, key_of(context, k));
@@ -185,6 +185,8 @@ static void number_operations(struct spw_shape *shape)
 void spw_shape_complete(struct spw_shape *shape)
 {
     uint64_t prefix = 0;
+    if (!shape->backbone)
+        return; /* there is no such shape */
     number_operations(shape);
     for (uint32_t n = 0; n < shape->backbone; n++) {
         shape->steps[n].prefix = prefix;

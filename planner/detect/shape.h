@@ -70,7 +70,7 @@ uint64_t spw_shape_hash(const struct spw_shape *shape);
 
 bool spw_shape_launches(const struct spw_shape *shape, uint64_t function);
 
-/* The only step at which this context of 16 tokens ends, else the one of 4 where that is long enough (`shortest`:
- * SPW_CONTEXT_4 or SPW_CONTEXT_16); false when there is none or more than one. */
-bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, int shortest, uint32_t *ret_step);
+/* The only step at which this context of 16 tokens ends, else, with `short_too`, the one of 4; false when there is none or
+ * more than one. */
+bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, bool short_too, uint32_t *ret_step);
 #endif

@@ -92,7 +92,8 @@ bool spw_profile_iterations_put(struct spw_profile_iterations *table, const stru
     const uint64_t bytes = bytes_of(&it->iteration);
     SPW_TABLE_ADD(table->first, hash, it);
     table->bytes += it ? bytes : 0;
-    while (table->bytes > SPW_PROFILE_ALL_ITERATIONS_BYTES || HASH_COUNT(table->first) > SPW_PROFILE_ITERATIONS)
+    while (table->first &&
+           (table->bytes > SPW_PROFILE_ALL_ITERATIONS_BYTES || HASH_COUNT(table->first) > SPW_PROFILE_ITERATIONS))
         forget(table, table->first);
     return is_new && it;
 }
