@@ -64,15 +64,41 @@ static const struct spw_call_args *describe(struct launch *l, const struct spw_l
     return &l->submission;
 }
 
+/* What the launch carries in its parameters, in the list that `l` has for it. */
+static int scan(struct launch *l, const struct spw_layout *layout, void **params, void **extra)
+{
+    spw_scan_doubted_init(&l->doubted);
+    l->doubted.filled = l->filled != NULL;
+    return spw_scan_launch(layout, params, extra, spw_arena_low, spw_arena_high, l->op.hits, l->op.room, &l->doubted);
+}
+
+/* The same in a list with room for all. */
+static __attribute__((noinline)) int scan_many(struct launch *l, const struct spw_layout *layout, void **params,
+                                               void **extra)
+{
+    l->op.long_hits = malloc(SPW_SCAN_ROOM * sizeof(*l->op.long_hits));
+    if (!l->op.long_hits)
+        return -E2BIG;
+    l->op.hits = l->op.long_hits;
+    l->op.room = SPW_SCAN_ROOM;
+    return scan(l, layout, params, extra);
+}
+
+/* What was allocated for a longer list. */
+static __attribute__((noinline)) void free_lists(struct launch *l)
+{
+    free(l->op.long_hits);
+    free(l->filled);
+}
+
 /* Any launch: what it may touch is listed first. Of structures that are known (structs.h) all that follows sees only what is
  * in use; the driver gets what the program gave. */
 static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout, const char *name,
                               const struct spw_launch *launch, void **params, void **extra)
 {
-    spw_scan_doubted_init(&l->doubted);
     l->op.doubted = &l->doubted;
     l->filled = layout->struct_count ? spw_structs_filled(layout, launch->grid, params, extra) : NULL;
-    l->doubted.filled = l->filled != NULL;
+    l->op.long_hits = NULL;
     l->op.hits = l->hits;
     l->op.room = HITS;
     if (__builtin_expect(l->filled != NULL, 0)) {
@@ -81,7 +107,9 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
         l->op.hits = l->filled->hits;
         l->op.room = SPW_SCAN_ROOM;
     }
-    int n = spw_scan_launch(layout, params, extra, spw_arena_low, spw_arena_high, l->op.hits, l->op.room, &l->doubted);
+    int n = scan(l, layout, params, extra);
+    if (__builtin_expect(n == -E2BIG && l->op.room == HITS, 0))
+        n = scan_many(l, layout, params, extra);
     l->op.count = n < 0 ? 0 : (unsigned)n;
     l->op.doubtful = n < 0 ? 0 : spw_scan_part(&l->doubted, l->op.hits, (unsigned)n);
     l->op.read_only = 0;
@@ -95,8 +123,8 @@ static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout,
     l->begun = r == 0;
     if (l->begun)
         spw_duration_before(l->op.timed);
-    else
-        free(l->filled);
+    else if (l->op.room != HITS)
+        free_lists(l);
     return r == -ENODEV ? CUDA_SUCCESS : spw_cuda(r); /* no such stream: the driver says so */
 }
 
@@ -120,8 +148,8 @@ static CUresult end_launch(struct launch *l, CUresult result)
         if (result == CUDA_SUCCESS && spw_seek_wants_launch(&l->op))
             spw_seek_launched(&l->op);
         spw_op_answered(&l->op, result == CUDA_SUCCESS);
-        if (__builtin_expect(l->filled != NULL, 0))
-            free(l->filled);
+        if (__builtin_expect(l->op.room != HITS, 0))
+            free_lists(l);
     }
     return result;
 }

@@ -15,8 +15,10 @@ struct spw_op {
     CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
     CUdeviceptr *hits; /* addresses that it may touch; the caller's array, with room for more behind */
     unsigned count, room;
-    unsigned read_only;                     /* the last so many of them are only read */
-    unsigned doubtful;                      /* of a launch: the last so many are in places that are not trusted (scan.h) */
+    CUdeviceptr *long_hits; /* NULL, or of malloc() and the same as `hits`. Begin makes one where tables lead to more than
+                             * there is room for. The caller frees it, whether or not begin succeeds */
+    unsigned read_only;     /* the last so many of them are only read */
+    unsigned doubtful;      /* of a launch: the last so many are in places that are not trusted (scan.h) */
     const struct spw_scan_doubted *doubted; /* hits that it is not known by (scan.h); NULL: none. Only until begin returns */
     bool follows_no_tables;                 /* it moves bytes and reads none of them as addresses */
     bool everything;                        /* it could not be found out what it touches */

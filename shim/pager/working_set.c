@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "devices.h"
 #include "lock.h"
@@ -92,17 +93,38 @@ static int gather_everything(struct spw_working_set *set)
     return 0;
 }
 
-static int gather_hits(struct spw_op *op, struct spw_working_set *set)
+/* Room for more hits. */
+static bool lengthen(struct spw_op *op)
 {
-    unsigned count = op->count;
-    if (spw_op_follows_tables(op)) {
+    const unsigned room = 4 * op->room + 16;
+    CUdeviceptr *longer = realloc(op->long_hits, room * sizeof(*longer));
+    if (!longer)
+        return false;
+    if (!op->long_hits)
+        memcpy(longer, op->hits, op->count * sizeof(*longer));
+    op->hits = op->long_hits = longer;
+    op->room = room;
+    return true;
+}
+
+/* How many hits there are with what tables lead to, each allocation once; -E2BIG: there is no memory to list them. */
+static int reach(struct spw_op *op)
+{
+    int n;
+    do {
         struct meeting meeting = {meetings + 1, meetings + 2, op->doubted};
         meetings += 2;
-        int n = spw_pointer_tables_reach(op->hits, op->count, op->room, meet, &meeting);
-        if (n < 0)
-            return n;
-        count = (unsigned)n;
-    }
+        n = spw_pointer_tables_reach(op->hits, op->count, op->room, meet, &meeting);
+    } while (n == -E2BIG && lengthen(op));
+    return n;
+}
+
+static int gather_hits(struct spw_op *op, struct spw_working_set *set)
+{
+    const int n = spw_op_follows_tables(op) ? reach(op) : (int)op->count;
+    if (n < 0)
+        return n;
+    const unsigned count = (unsigned)n;
     op->reached = count;
     set->list = malloc((count + 1) * sizeof(*set->list));
     if (!set->list)
@@ -122,7 +144,7 @@ int spw_working_set_gather_locked(struct spw_op *op, struct spw_working_set *set
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = op->everything ? -E2BIG : gather_hits(op, set);
-    op->everything |= r == -E2BIG; /* also where tables lead to more than its list has room for */
+    op->everything |= r == -E2BIG;
     set->is_closer = op->everything || op->reached > op->count;
     if (r == -E2BIG)
         r = gather_everything(set);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Kernels that get lists of tensors, as PyTorch's do, need what their blocks name, not what else lies in their parameters.
 
-usage: lists.py TOUCHES PROGRAM"""
+usage: lists.py TOUCHES PROGRAM MANY"""
 import sys
 
 from harness import finish, require, run, same_in_budget, sentence
 from touched import Seen
 
-TOUCHES, PROGRAM = sys.argv[1:]
+TOUCHES, PROGRAM, MANY = sys.argv[1:]
 WAYS = {"small": 8, "large": 8, "fused": 16, "fused-large": 16, "scalars": 8, "scalars-large": 8, "ex": 8}  # tensors of a launch
 LOOSE = 4  # beside what a touch in a trace says of reading and writing
 KERNEL = "25multi_tensor_apply_kernel"
@@ -62,4 +62,16 @@ def _():
     require(planned.summary["proofs"]["proven_count"] > 0, "nothing was found to be only read", planned.describe())
 
 
+def of_thousands(way, tensors):
+    @sentence(f"a launch that is given {tensors} tensors by a {way}: the same bits within 60 % of the peak")
+    def _():
+        room = {"SIMGPU_MEMORY": "512MiB"}
+        plain = run([MANY, way], env=room)
+        budget = plain.peak * 60 // 100
+        for plan in ("off", "on"):
+            same_in_budget(plain, run([MANY, way], budget=budget, options=["--plan", plan], env=room), budget)
+
+
+of_thousands("table", 2000)
+of_thousands("struct", 1000)
 finish()

@@ -17,6 +17,8 @@
 #include "lock.h"
 #include "mover.h"
 #include "pin.h"
+#include "pinning.h"
+#include "pointer_tables.h"
 #include "fast_path.h"
 #include "reclaim.h"
 #include "slab.h"
@@ -304,6 +306,34 @@ static void an_unparsed_launch_makes_everything_resident(void **state)
     fake_run_all();
 }
 
+/* However many that are, and whatever room its caller has for their addresses. */
+static void a_launch_brings_in_what_its_table_leads_to_and_no_more(void **state)
+{
+    enum { N = 600, BYTES = 64 * KIB };
+    CUdeviceptr *a = malloc(2 * N * sizeof(*a)), table;
+    begin(N * BYTES + 64 * KIB, 128 << 20);
+    CUstream s = fake_stream();
+    struct spw_op op;
+    spw_pointer_tables_reset();
+    table = allocate(N * sizeof(*a), s);
+    for (unsigned i = 0; i < 2 * N; i++) {
+        a[i] = allocate(BYTES, s);
+        assert_int_equal(fill(s, a[i], BYTES, (unsigned char)i), 0);
+    }
+    spw_pointer_tables_learn(table, a, N * sizeof(*a), &spw_pinning);
+    assert_int_equal(touch(s, &table, 1, 0, &op), 0);
+    assert_false(op.everything);
+    assert_int_equal(op.reached, 1 + N);
+    for (unsigned i = 0; i < N; i++)
+        fake_expect(s, a[i], BYTES, (unsigned char)i);
+    spw_op_end(&op);
+    fake_run_all();
+    assert_true(fake_counts()->made_bytes_peak <= N * BYTES + 64 * KIB);
+    free(op.long_hits);
+    free(a);
+    spw_pointer_tables_reset();
+}
+
 /* What is pinned stays, and its bytes are in place at once. */
 static void a_pinned_tensor_is_never_evicted(void **state)
 {
@@ -470,6 +500,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_empty_slab_that_an_operation_names_stays),
         cmocka_unit_test(wrong_frees_are_refused),
         cmocka_unit_test(an_unparsed_launch_makes_everything_resident),
+        cmocka_unit_test(a_launch_brings_in_what_its_table_leads_to_and_no_more),
         cmocka_unit_test(a_pinned_tensor_is_never_evicted),
         cmocka_unit_test(a_tensor_of_many_pieces_comes_back_whole),
         cmocka_unit_test(a_slot_reused_on_another_stream_waits),
