@@ -160,6 +160,7 @@ static void look(struct spw_op *op, const struct look *like)
     for (unsigned i = 0; i < op->reached; i++)
         if (spw_op_may_write_hit(op, i) && !look_through(l, op->stream, op->handle, op->hits[i])) {
             missed++;
+            l->is_stored = true; /* there may be one where nobody has looked */
             break;
         }
     range_end = l->end;

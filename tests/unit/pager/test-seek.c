@@ -3,6 +3,7 @@
 #include "versioned-launches.h"
 
 #include "seek.h"
+#include "seek_device.h"
 #include "transfers.h"
 
 #define OTHER ((CUfunction)0x200)
@@ -330,6 +331,32 @@ static void what_is_needed_is_given_up_where_trust_was_a_mistake(void **state)
     needed->needed = 0;
 }
 
+/* What it has stored where nobody looked is found by looking through all memory, which does not tell who stored it. */
+static void who_is_given_more_than_can_be_looked_at_is_not_trusted_for_it(void **state)
+{
+    enum { MANY = SPW_SEEK_ANSWERS };
+    static CUdeviceptr table[MANY];
+    const struct spw_seek_kind *kind = spw_seek_kind_of((uint64_t)(uintptr_t)OTHER);
+    for (int i = 0; i < MANY; i++)
+        table[i] = allocate(256);
+    spw_pointer_tables_learn(c, table, sizeof(table), &spw_pinning);
+    assert_int_equal(spw_driver.cuMemcpyHtoDAsync_v2(c, table, sizeof(table), stream), CUDA_SUCCESS);
+    for (int i = 0; i < SPW_SEEK_ENOUGH; i++) {
+        struct launch l;
+        describe(&l, 1, c, 0, 0);
+        l.op.function = l.submission.launch.function = OTHER;
+        assert_int_equal(spw_op_begin(&l.op), 0);
+        assert_int_equal(l.op.reached, 1 + MANY);
+        spw_seek_launched(&l.op);
+        spw_op_answered(&l.op, true);
+        free(l.op.long_hits);
+        settle();
+    }
+    assert_false(spw_seek_is_trusted(kind, true));
+    assert_false(spw_seek_pending());
+    spw_pointer_tables_reset();
+}
+
 /* ---- once there are graphs, which may follow any table ---- */
 
 static const char why[] = "a test says so";
@@ -410,6 +437,7 @@ int main(int argc, char **argv)
         WATCHED(what_is_read_back_waits_for_no_copy_out),
         WATCHED(who_uses_an_upload_waits_for_no_other_thread),
         WATCHED(what_is_needed_is_given_up_where_trust_was_a_mistake),
+        WATCHED(who_is_given_more_than_can_be_looked_at_is_not_trusted_for_it),
         WATCHED(what_an_address_leads_to_is_brought_in_before_a_graph_follows_it),
         WATCHED(what_is_dropped_is_made_before_a_graph_follows_an_address),
     };
