@@ -195,10 +195,17 @@ static bool is_worth_keeping(enum spw_replay_verdict verdict)
            verdict == SPW_REPLAY_MISMATCH;
 }
 
+/* What earlier runs know of the class. Where one of them was wrong about its function, or another one that may have been at
+ * fault, that is nothing: it is learned as if there had been none. */
+static const struct spw_profile_class *find_known(const struct spw_launch_class *set)
+{
+    const struct spw_profile_class *known = spw_kernel_profile_find_locked(set->function, set->places, set->count);
+    return known && known->is_refuted ? NULL : known;
+}
+
 static void recall_probed(struct spw_probed *it)
 {
-    const struct spw_launch_class *set = it->class;
-    const struct spw_profile_class *known = spw_kernel_profile_find_locked(set->function, set->places, set->count);
+    const struct spw_profile_class *known = find_known(it->class);
     if (!known)
         return;
     it->looks = known->looks < SPW_CLASS_SURE ? known->looks : SPW_CLASS_SURE;
@@ -225,11 +232,11 @@ static void recall(struct spw_launch_class *set)
         set->is_condemned = true;
     else if (known && known->is_condemned)
         spw_function_condemn_locked(set->function);
-    known = is_whole ? NULL : spw_kernel_profile_find_locked(set->function, set->places, set->count);
+    known = is_whole ? NULL : find_known(set);
     if (!known)
         return;
     spw_kernel_profile_counts.used++;
-    set->changed = (known->is_refuted ? UINT64_MAX : known->changed) & all_hits(set->count);
+    set->changed = known->changed & all_hits(set->count);
     for (unsigned i = 0; i < set->count; i++)
         set->seen[i] = known->seen_unchanged[i] < SPW_CLASS_SURE ? known->seen_unchanged[i] : SPW_CLASS_SURE;
     set->writes = set->changed ? ~read_only(set) : UINT64_MAX;
