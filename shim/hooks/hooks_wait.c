@@ -17,7 +17,7 @@ static void gate_locked(CUstream stream)
     if (!s)
         return;
     spw_uses_add_locked(&gate, s, spw_stream_next_locked(s));
-    spw_stream_gate_locked(s);
+    spw_stream_gate_of_program_locked(s);
     if (__atomic_load_n(&spw_reclaim_pressed, __ATOMIC_RELAXED))
         (void)spw_uses_mark_locked(&gate); /* or when it is asked about, with all that comes until then */
 }

@@ -61,10 +61,10 @@ void spw_module_variables_written(struct spw_module_variable *list)
         v->is_being_written = false;
 }
 
-bool spw_module_variables_being_written(const struct spw_module_variable *list)
+bool spw_module_variables_being_written(const struct spw_module_variable *list, bool or_written)
 {
     const struct spw_module_variable *v = list;
-    while (v && !v->is_being_written)
+    while (v && !v->is_being_written && !(or_written && v->is_written))
         v = v->next;
     return v;
 }

@@ -39,7 +39,8 @@ static inline bool spw_module_variable_overlaps(const struct spw_module_variable
  */
 bool spw_module_variables_write(struct spw_module_variable *list, CUdeviceptr address, size_t bytes);
 void spw_module_variables_written(struct spw_module_variable *list);
-bool spw_module_variables_being_written(const struct spw_module_variable *list);
+/* `or_written`: or has been. */
+bool spw_module_variables_being_written(const struct spw_module_variable *list, bool or_written);
 
 /* Copies those of the context that were written to the ones of the same names in another load of the module, or library, in
  * the order of the stream. 0; -ESTALE: one has another size there; or a failure of the driver. */

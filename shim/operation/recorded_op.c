@@ -273,6 +273,18 @@ static struct spw_recorded_op *drop_touches(struct spw_recorded_op_touch *list, 
     return NULL;
 }
 
+/* Before what was submitted to other streams and has to do with the same, as the program knows: a function of the host's
+ * holds that back. Then it reads something else than what its inputs are said to be. */
+static bool may_come_first(const struct spw_op *op)
+{
+    bool may = false;
+    for (unsigned hit = 0; spw_gated_streams && hit < op->count && !may; hit++) {
+        struct spw_object *o = spw_object_at_locked(op->hits[hit]);
+        may = o && spw_uses_held_back_locked(&o->uses, op->stream);
+    }
+    return may;
+}
+
 struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enum spw_replay_verdict *ret_why)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -303,7 +315,8 @@ struct spw_recorded_op *spw_recorded_op_make_locked(const struct spw_op *op, enu
     r->context = op->stream->context;
     r->stream = op->stream;
     r->function = op->function;
-    r->is_void = op->function && spw_twin_is_being_written_locked(op->function, op->stream->context);
+    r->is_void = may_come_first(op) ||
+                 (op->function && spw_twin_is_being_written_locked(op->function, op->stream->context, op->stream));
     r->touch_count = (uint16_t)count;
     memcpy(r->touches, touches, count * sizeof(*touches));
     follow_previous(r);

@@ -546,11 +546,11 @@ const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext co
     return c ? c->twin->variables : NULL;
 }
 
-bool spw_twin_is_being_written_locked(CUfunction f, CUcontext context)
+bool spw_twin_is_being_written_locked(CUfunction f, CUcontext context, const struct spw_stream *s)
 {
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const struct counterpart *c = writing ? find_counterpart(f, context) : NULL;
-    return c && spw_module_variables_being_written(c->twin->source->variables);
+    const bool are_held_back = spw_uses_held_back_locked(&writers, s);
+    const struct counterpart *c = writing || are_held_back ? find_counterpart(f, context) : NULL;
+    return c && spw_module_variables_being_written(c->twin->source->variables, are_held_back);
 }
 
 void spw_twin_holds_addresses_locked(CUfunction f, CUcontext context)

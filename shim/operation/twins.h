@@ -95,8 +95,9 @@ int spw_twin_make_locked(CUfunction f, CUcontext context);
 /* True once there is a module with variables that are to be saved (saved_variables.h). */
 extern bool spw_twins_have_variables SPW_OURS;
 
-/* A variable of the module that a function with a twin is in is being written. */
-bool spw_twin_is_being_written_locked(CUfunction f, CUcontext context);
+/* A variable of the module that a function with a twin is in is being written, or what was submitted to write it may come
+ * behind what `s` is given next. */
+bool spw_twin_is_being_written_locked(CUfunction f, CUcontext context, const struct spw_stream *s);
 
 /* The variables of the module of a function with a twin were found to hold addresses: it has no state from now on. */
 void spw_twin_holds_addresses_locked(CUfunction f, CUcontext context);

@@ -243,15 +243,16 @@ struct spw_stream *spw_replay_op_beside_locked(struct spw_device *d, const struc
     return is_usable(beside, recorded_op->context) ? beside : s;
 }
 
-/* The one that is asked for, else the one where it ran, else our own for copies in. */
+/* The one that is asked for, else the one where it ran, else our own for copies in. All other streams come behind it, so one
+ * that is gated is the last choice. */
 static struct spw_stream *choose_stream(const struct spw_device *d, const struct spw_recorded_op *recorded_op,
                                         struct spw_stream *s)
 {
-    if (is_usable(s, recorded_op->context))
-        return s;
-    if (is_usable(recorded_op->stream, recorded_op->context))
-        return recorded_op->stream;
-    return d->mover && is_usable(d->mover->in, recorded_op->context) ? d->mover->in : NULL;
+    struct spw_stream *const choice[] = {s, recorded_op->stream, d->mover ? d->mover->in : NULL};
+    for (unsigned i = 0; i < 6; i++)
+        if (is_usable(choice[i % 3], recorded_op->context) && (i >= 3 || !spw_stream_is_gated_locked(choice[i % 3])))
+            return choice[i % 3];
+    return NULL;
 }
 
 /* A copy out of it may go on while the operations read it: no belief says that they do no more than that (engine.c). */

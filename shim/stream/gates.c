@@ -24,6 +24,12 @@ void spw_stream_gate_locked(struct spw_stream *s)
     note(s, s->begun, s->begun);
 }
 
+void spw_stream_gate_of_program_locked(struct spw_stream *s)
+{
+    spw_stream_gate_locked(s);
+    s->host_gate = s->begun;
+}
+
 void spw_stream_gate_late_locked(struct spw_stream *s, uint64_t number)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -61,4 +67,15 @@ bool spw_streams_gated_locked(void)
         spw_gated_streams -= !s->gate_last;
     }
     return spw_gated_streams;
+}
+
+bool spw_uses_held_back_locked(struct spw_uses *u, const struct spw_stream *s)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    bool is = false;
+    if (!spw_gated_streams || spw_uses_only_locked(u, s) || !spw_streams_gated_locked())
+        return false;
+    for (uint32_t i = 1; i < spw_stream_table_used && !is; i++)
+        is = spw_stream_table[i] && spw_stream_table[i]->done < spw_stream_table[i]->host_gate;
+    return is;
 }

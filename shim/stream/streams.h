@@ -36,6 +36,7 @@ struct spw_stream {
     uint64_t done;           /* all up to this number are known to be complete */
     uint64_t gate_first;     /* from here on they may wait for what the program does next (gates.c), ... */
     uint64_t gate_last;      /* ... until this one is done; 0: none does */
+    uint64_t host_gate;      /* the last of these that the program itself opens */
     atomic_uint in_call;     /* operations that are numbered but possibly not yet handed to the driver */
     bool calm;               /* nothing is to be looked after behind the operation that was begun last (plan_follower.h) */
     struct spw_place *place; /* of its device in the iteration; NULL: it is not watched, or nobody has asked yet */
@@ -230,6 +231,8 @@ bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks);
 /* The operation that was numbered last is such a gate: a function of the host's, a wait for a value, NCCL's kernels. It and
  * what is submitted to the stream later is *gated* until it is known to be done. */
 void spw_stream_gate_locked(struct spw_stream *s);
+/* The same of one that the program opens, and not another process. */
+void spw_stream_gate_of_program_locked(struct spw_stream *s);
 
 /* A wait for operation `number` has taken too long: it is gated, by whatever lies before it. */
 void spw_stream_gate_late_locked(struct spw_stream *s, uint64_t number);
@@ -246,6 +249,11 @@ void spw_streams_await_gate_unlocking(void);
 /* Of the stream, or of some of the uses: as far as was known when spw_streams_gated_locked() was asked last. */
 bool spw_stream_is_gated_locked(const struct spw_stream *s);
 bool spw_uses_gated_locked(const struct spw_uses *u);
+
+/* True when some uses by others than `s` may come behind what `s` is given next, although they were submitted before: such a
+ * gate is not known to be done, and these uses are not either. They may be behind the gate by an event, which no number
+ * shows. Asks the driver. */
+bool spw_uses_held_back_locked(struct spw_uses *u, const struct spw_stream *s);
 
 /* True when some of `a` may end later than all of `u`. Asks the driver. */
 bool spw_uses_beyond_locked(struct spw_uses *a, const struct spw_uses *u);

@@ -144,6 +144,23 @@ def told_apart():
             require(finished.summary["replayed"]["by_plan_count"] > 0 or kind != "numbers", kind)
 
 
+def ordered_by_the_host():
+    @sentence("streams that a function of the host's orders, from the first step on or late: the same bits within 80 to 40 % of the peak, and no end to wait for")
+    def _():
+        unseen = {**COSTS, "SIMGPU_ORDER": "off"}
+        for late in (1, 6, 30):
+            command = (*HARM, "--kind", "ordered", "--steps", "40", "--late", str(late))
+            without = run(command, env=unseen)
+            succeeded(without)
+            for share in SHARES:
+                budget = without.peak * share // 100
+                finished = run(command, via="none", env={**unseen, "SPILLWAY_PLAN": "wait", "LD_PRELOAD": HASTY, "SPILLWAY_BUDGET": budget},
+                               timeout=4 * SLOWEST, cpu_seconds=SLOWEST)
+                same_results(without, finished)
+                within(budget, finished)
+                require("other bytes" not in finished.errors, finished.describe())
+
+
 def long_runs():
     """All there is, what takes longest first."""
     for late, planning, share in itertools.product((200, 90, 30), ("wait", "on"), SHARES):
@@ -184,6 +201,8 @@ def main(arguments):
         kept_on_a_thread(group)
         if group == "stored":
             told_apart()
+        if group == "hosts":
+            ordered_by_the_host()
         if group == "graphs":
             kept_in_what_is_left()
             kept_beside("captures")

@@ -430,6 +430,31 @@ static void what_cannot_be_saved_is_void(void **state)
     spw_versions_op_end(&l.op, true);
 }
 
+/* A function of the host's holds a write back that was submitted to another stream. The program may have this one run
+ * before. */
+static void what_may_run_before_what_is_held_back_is_void(void **state)
+{
+    struct launch l;
+    const CUstream other = fake_stream();
+    fake_gate(other);
+    spw_lock();
+    struct spw_stream *record = spw_stream_of_locked(other);
+    (void)spw_stream_next_locked(record);
+    spw_stream_gate_of_program_locked(record);
+    spw_unlock();
+    describe(&l, 1, a, 0, 0);
+    l.op.handle = other;
+    assert_int_equal(spw_op_begin(&l.op), 0);
+    spw_op_answered(&l.op, true);
+    for (int is_open = 0; is_open < 2; is_open++) {
+        describe(&l, 2, a, b, 0);
+        assert_int_equal(keep_op(&l.op, 2)->is_void, !is_open);
+        spw_versions_op_end(&l.op, true);
+        fake_open_gates();
+        fake_run_all();
+    }
+}
+
 static void nothing_is_kept_of_what_is_pinned_or_collective(void **state)
 {
     struct launch l;
@@ -563,6 +588,7 @@ int main(void)
         TEST(no_more_than_so_many_updates_are_followed),
         TEST(what_the_driver_refuses_is_void),
         TEST(what_cannot_be_saved_is_void),
+        TEST(what_may_run_before_what_is_held_back_is_void),
         TEST(nothing_is_kept_of_what_is_pinned_or_collective),
         TEST(what_is_given_pageable_host_memory_is_not_kept),
         TEST(nothing_is_kept_once_streams_wait_for_values),

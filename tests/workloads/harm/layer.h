@@ -67,6 +67,7 @@ template <class T, int variant> std::unique_ptr<layer> create_variant(training &
 /* By file. */
 extern const std::vector<struct kind> index_kinds, partial_kinds, late_kinds, state_kinds, graph_kinds, host_kinds,
     stored_kinds;
+extern const std::vector<struct kind> ordered_kinds; /* not among those that are listed, and drawn from */
 
 /* y[i] = f(x[i], w[i]); where x or w is shorter it begins again. What is between the kinds. */
 void plain(const words &x, const words &w, const words &y);

@@ -49,7 +49,10 @@ static std::vector<std::string> parts(const std::string &text)
 
 static const struct kind *kind_called(const std::string &name)
 {
-    for (const struct kind *one : all_kinds())
+    auto all = all_kinds();
+    for (const struct kind &one : ordered_kinds)
+        all.push_back(&one);
+    for (const struct kind *one : all)
         if (one->name == name)
             return one;
     refuse(name);
