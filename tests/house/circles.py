@@ -65,12 +65,22 @@ def room_of(file):
     return file.rpartition("/")[0]
 
 
+def files_of(rooms):
+    """(file, what is above its room's folder, what it is included as, its path)"""
+    for room, each in rooms.items():
+        for path in sorted((SOURCE / each.folder).glob("*.[ch]")):
+            yield f"{room}/{path.stem}", each.folder.partition("/")[0], each.prefix + path.name, path
+
+
 def headers_of(rooms, defined):
     """(file, other, name) where a file includes a header of another, or declares in its own what another defines."""
-    paths = {each.prefix + path.name: (f"{room}/{path.stem}", path) for room, each in rooms.items() for path in (SOURCE / each.folder).glob("*.[ch]")}
-    for file, path in paths.values():
+    homes = collections.defaultdict(dict)  # what is included -> by the part that has it: the file
+    for file, part, name, _ in files_of(rooms):
+        homes[name][part] = file
+    for file, part, _, path in files_of(rooms):
         text = COMMENT.sub("", path.read_text())
-        yield from ((file, paths[header][0], header) for header in INCLUDE.findall(text) if header in paths)
+        found = ((homes[header], header) for header in INCLUDE.findall(text) if header in homes)
+        yield from ((file, where.get(part) or next(iter(where.values())), header) for where, header in found)
         if path.suffix == ".h":
             is_face = not path.with_suffix(".c").exists()
             declared = ((defined[name], name) for name in DECLARED.findall(text) if name in defined)
@@ -116,10 +126,11 @@ def circles(uses):
 
 
 def main():
-    build, told = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    planner = told.index("--planner")
-    rooms = {f"planner/{name}": Room(f"planner/libspillway-planner-{name}.a", f"planner/{name}", f"{name}/") for name in told[planner + 1:]}
-    rooms.update({name: Room(f"shim/libspillway-{name}.a", f"shim/{folder}", "") for name, folder in (room.split("=") for room in told[:planner])})
+    build, folders = pathlib.Path(sys.argv[1]), " ".join(sys.argv[2:]).split("--")
+    planner, shim, tools = (next(told.split()[1:] for told in folders if told.startswith(part)) for part in ("planner", "shim", "tools"))
+    rooms = {f"planner/{name}": Room(f"planner/libspillway-planner-{name}.a", f"planner/{name}", f"{name}/") for name in planner}
+    rooms.update({name: Room(f"shim/libspillway-{name}.a", f"shim/{name}", "") for name in shim})
+    rooms.update({f"tools/{name}": Room(f"tools/libspillway-tools-{name}.a", f"tools/{name}", "") for name in tools})
     uses = uses_of(build, rooms)
     found = circles(uses)
     stated = [frozenset(module.split()) for module in MODULES]

@@ -18,7 +18,7 @@ EXEMPT = {
     "summary.c": ("device %d: up to", "on all devices: "),
     "recorder.c": ("traced %llu operations",),
     "main.c": ("spillway: which command?", "spillway: no such command", "spillway: no such option"),
-    "texts.c": ("usage: ",),
+    "texts_command.c": ("usage: ",),
     "program.c": ("spillway: %s: command not found",),  # which goes on in another call
     "progress.c": ("\\r",),
     "top_screen.c": ("spillway top: the terminal", "spillway top: no terminal", "%s\\n"),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The rooms of shim/ and the folders of planner/ are closed: a file of one that includes a header of a higher one does not compile, and one
-that calls a function of a higher one does not link with what is linked to find that out (shim/closed.c).
+"""The folders of shim/, planner/ and tools/ are closed: a file of one that includes a header of a higher one does not compile, and one that calls
+a function of a higher one does not link with what is linked to find that out (shim/closed.c).
 
-usage: rooms.py BUILD ROOM=FOLDER... --planner FOLDER...        the rooms and folders in their order, the lowest first"""
+usage: rooms.py BUILD --planner FOLDER... --shim FOLDER... --tools FOLDER...        the folders of each in their order, the lowest first"""
 import json
 import pathlib
 import shlex
@@ -11,40 +11,30 @@ import sys
 import tempfile
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BELOW = ("planner/libspillway-planner.a", "trace/libspillway-follow.a", "trace/libspillway-trace.a")
+NEEDED_BY_TOOLS = ("-ljansson", "-ldw", "-lelf", "-lncursesw", "-ltinfo", "-lstdc++")
 
 
-class Shim:
-    """Rooms by name, which name each other's headers without folders."""
+class House:
+    """A part with its folders, and what stands before the names of its libraries and headers. What is linked with them is of parts below."""
 
-    def __init__(self, build, folders):
-        self.build, self.folders, self.rooms = build, folders, list(folders)
+    def __init__(self, build, part, folders):
+        self.build, self.part, self.rooms = build, part, folders
+        self.before = {"shim": "shim/libspillway-", "planner": "planner/libspillway-planner-", "tools": "tools/libspillway-tools-"}[part]
 
     def library(self, room):
-        return f"shim/libspillway-{room}.a"
+        return f"{self.before}{room}.a"
 
     def beside(self):
-        return [str(self.build / path) for path in ("planner/libspillway-planner.a", "trace/libspillway-follow.a", "trace/libspillway-trace.a")]
+        below = {"planner": (), "shim": BELOW, "tools": (*BELOW, "shim/libspillway-base.a")}[self.part]
+        return [*(str(self.build / path) for path in below), *(NEEDED_BY_TOOLS if self.part == "tools" else ())]
 
     def header_of(self, room):
-        """The first header that no other library has of that name, as the C library has <aliases.h>."""
-        names = sorted(path.name for path in (SOURCE / "shim" / self.folders[room]).glob("*.h"))
-        return next(name for name in names if not pathlib.Path("/usr/include", name).exists())
-
-
-class Planner:
-    """Folders, which stand in the names of headers."""
-
-    def __init__(self, build, folders):
-        self.build, self.rooms = build, folders
-
-    def library(self, folder):
-        return f"planner/libspillway-planner-{folder}.a"
-
-    def beside(self):
-        return []
-
-    def header_of(self, folder):
-        return f"{folder}/{min(path.name for path in (SOURCE / 'planner' / folder).glob('*.h'))}"
+        """The first header whose name nothing else has that is included by its name alone, as the C library has <aliases.h>."""
+        names = sorted(path.name for path in (SOURCE / self.part / room).glob("*.h"))
+        if self.part == "planner":
+            return f"{room}/{names[0]}"
+        return next(name for name in names if not pathlib.Path("/usr/include", name).exists() and len(list(SOURCE.glob(f"[st]*/*/{name}"))) == 1)
 
 
 def command_of(house, room):
@@ -77,7 +67,7 @@ def linked(house, rooms, thing):
 
 def function_of(house, room):
     symbols = subprocess.run(["nm", "--defined-only", str(house.build / house.library(room))], capture_output=True, text=True, check=True).stdout
-    return next(line.split()[2] for line in symbols.splitlines() if " T spw_" in line)
+    return next(line.split()[2] for line in symbols.splitlines() if " T " in line)
 
 
 def wrong_with(house, number, place):
@@ -99,9 +89,8 @@ def wrong_with(house, number, place):
 
 
 def main():
-    build, told = pathlib.Path(sys.argv[1]), sys.argv[2:]
-    planner = told.index("--planner")
-    houses = [Shim(build, dict(room.split("=") for room in told[:planner])), Planner(build, told[planner + 1:])]
+    build, parts = pathlib.Path(sys.argv[1]), [told.split() for told in " ".join(sys.argv[2:]).split("--")[1:]]
+    houses = [House(build, part[0], part[1:]) for part in parts]
     tests = [(house, number) for house in houses for number in range(len(house.rooms) - 1)]
     print(f"1..{len(tests)}")
     with tempfile.TemporaryDirectory() as place:

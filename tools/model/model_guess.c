@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model_iteration.h"
+#include "model_parts.h"
 
 static const char *const names[MODEL_CATEGORIES] = {[MODEL_PARAMETER] = "parameter", [MODEL_GRADIENT] = "gradient",
                                                     [MODEL_OPTIMIZER] = "optimizer", [MODEL_ACTIVATION] = "activation",

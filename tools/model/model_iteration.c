@@ -1,5 +1,5 @@
 /* model_iteration.c - the operations of one iteration, the tensors that are alive in it, and when each is used. */
-#include "model_iteration.h"
+#include "model_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* model_run.c - one pass over all records: who ran, how much was allocated, which iterations there are. */
-#include "model_run.h"
+#include "model_parts.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model_run.h"
+#include "model_parts.h"
 
 static int by_number(uint64_t x, uint64_t y)
 {

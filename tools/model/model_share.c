@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "model_iteration.h"
+#include "model_parts.h"
 
 static int by_start(const void *a, const void *b)
 {

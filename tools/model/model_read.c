@@ -1,12 +1,11 @@
-/* model.c - reads a trace twice and hands out what was seen. */
+/* model_read.c - reads a trace twice and hands out what was seen. */
 #include "model.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "model_iteration.h"
-#include "model_run.h"
+#include "model_parts.h"
 #include "site_names.h"
 #include "symbols.h"
 

@@ -1,4 +1,5 @@
-/* texts.c - `spillway texts`: prints one of the texts that are made from the tables, for the build and for completions. */
+/* texts_command.c - `spillway texts`: prints one of the texts that are made from the tables, for the build and for
+ * completions. */
 #include "texts.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* report.c - `spillway report`: reads a trace once and shows it in each form that was asked for. */
+/* report_command.c - `spillway report`: reads a trace once and shows it in each form that was asked for. */
 #include "report.h"
 
 #include <argp.h>

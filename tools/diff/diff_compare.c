@@ -1,4 +1,4 @@
-/* diff_model.c - makes tables of two models: each figure, category, site and operation once, with both its values. */
+/* diff_compare.c - makes tables of two models: each figure, category, site and operation once, with both its values. */
 #include "diff_model.h"
 
 #include <errno.h>
