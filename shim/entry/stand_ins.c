@@ -51,22 +51,23 @@ static void *find(const struct spw_other_library *library, const char *name, con
 }
 
 struct spw_call_site {
-    const void *caller;
+    uintptr_t page;
     void *function;
 };
 
 static void *look(const struct spw_other_library *library, struct spw_call_site **place, const char *name,
-                  const void *caller)
+                  const void *caller, uintptr_t page)
 {
     static int warned;
     void *function = find(library, name, caller);
-    struct spw_call_site *site = function ? malloc(sizeof(*site)) : NULL;
+    struct spw_call_site *site = function && place ? malloc(sizeof(*site)) : NULL, *nobody = NULL;
     if (!function)
         spw_warn_once(&warned, "%s was called, and no %s that has it is loaded" SPW_SEE("library-calls"), name,
                       library->name);
     if (site) {
-        *site = (struct spw_call_site){caller, function};
-        __atomic_store_n(place, site, __ATOMIC_RELEASE); /* another that was there may be in use: it is held for good */
+        *site = (struct spw_call_site){page, function};
+        if (!__atomic_compare_exchange_n(place, &nobody, site, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+            free(site); /* another thread was first */
     }
     return function;
 }
@@ -74,9 +75,17 @@ static void *look(const struct spw_other_library *library, struct spw_call_site 
 void *spw_stand_in_real(const struct spw_other_library *library, struct spw_call_sites *known, const char *name,
                         const void *caller)
 {
-    struct spw_call_site **place = &known->site[(uintptr_t)caller / 4 % SPW_CALL_SITES];
-    const struct spw_call_site *site = __atomic_load_n(place, __ATOMIC_ACQUIRE);
-    return site && site->caller == caller ? site->function : look(library, place, name, caller);
+    enum { PAGE = 4096 };
+    const uintptr_t page = (uintptr_t)caller / PAGE;
+    for (uintptr_t i = 0; i < SPW_CALL_SITES; i++) {
+        struct spw_call_site **place = &known->site[(page + i) % SPW_CALL_SITES];
+        const struct spw_call_site *site = __atomic_load_n(place, __ATOMIC_ACQUIRE);
+        if (!site)
+            return look(library, place, name, caller, page);
+        if (site->page == page)
+            return site->function;
+    }
+    return look(library, NULL, name, caller, page);
 }
 
 static void *instead_of(const struct spw_stand_in *s, void *function)

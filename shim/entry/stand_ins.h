@@ -20,10 +20,11 @@ enum {
     SPW_CALL_SITES = 32
 };
 
-/* Which function calls of one name go to, by where they come from: two libraries of a program may have been linked with two
- * versions. All zero at first. */
+/* Which function calls of one name go to, by the page of code that they come from: two libraries of a program may have been
+ * linked with two versions, and no two have a part of one page. To find it takes the loader's tables, which is slow. All
+ * zero at first; calls from more pages than there are places for have it found each time. */
 struct spw_call_sites {
-    struct spw_call_site *site[SPW_CALL_SITES]; /* each held for good */
+    struct spw_call_site *site[SPW_CALL_SITES]; /* each held for good; a page's is at its number or behind that */
 };
 
 struct spw_stand_in {

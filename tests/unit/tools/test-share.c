@@ -8,7 +8,7 @@
 #include <errno.h>
 
 #include "failing-memory.h"
-#include "model_iteration.h"
+#include "model_parts.h"
 
 static struct model_op at(uint64_t start_ns, uint64_t duration_ns)
 {
