@@ -8,7 +8,7 @@ import re
 import statistics
 import subprocess
 
-from harness import SPILLWAY, environment, require, run, succeeded
+from harness import ASKS_LESS, SPILLWAY, environment, require, run, succeeded
 from likeness import LIKE, device_like, program_like
 
 WAIT = {"SPILLWAY_PLAN": "wait"}  # the program stands still while its plan is made: each run is like the other
@@ -31,7 +31,7 @@ def tiny(name, steps, *more):
 
 
 def settings(name, planning="wait", profile=None):
-    return {**device_like(name, profile or LIKE[name].profile, "tiny"), **({"SPILLWAY_PLAN": planning} if library_plans() else {})}
+    return {**device_like(name, profile or LIKE[name].profile, "tiny"), **ASKS_LESS, **({"SPILLWAY_PLAN": planning} if library_plans() else {})}
 
 
 @functools.cache

@@ -29,6 +29,8 @@ EXIT_CUDA_ERROR = 3  # how every workload ends when a CUDA call fails
 
 # A small device with small granules, so that small models press on it.
 SMALL_DEVICE = {"SIMGPU_GRANULARITY": "64KiB", "SIMGPU_MEMORY": "256MiB"}
+# The library waits for the device by queries, as many as a simulated step is long. Where no figure is made, most of them are passed over.
+ASKS_LESS = {"SIMGPU_QUERIES": "16"}
 # Each workload at a size that is many tensors large and some tenths of a second long.
 TINY = {name: ["--size", "small", "--steps", "3"] for name in ("gpt", "resnet", "lstm", "mlp")}
 # What figures are made with: scaled so that the small gpt costs the time of one with 350 million parameters.

@@ -11,12 +11,12 @@ import sys
 import tempfile
 
 from following import COPIES, PLAN_IN_PLACE, RECOMPUTING, library_plans
-from harness import SPILLWAY, Skipped, environment, finish, nothing_left, no_misuse, require, run, same_results, sentence, succeeded, within
+from harness import ASKS_LESS, SPILLWAY, Skipped, environment, finish, nothing_left, no_misuse, require, run, same_results, sentence, succeeded, within
 from touched import Seen
 
 INCIDENTS, TOUCHES = map(os.path.abspath, sys.argv[1:])
 FOLDER = tempfile.mkdtemp(prefix="spillway-leftovers-")
-COSTS = {"SIMGPU_SCALE_BYTES": 3000, "SIMGPU_SCALE_OPS": 300000, "SIMGPU_PROFILE": "rtx4090"}
+COSTS = {"SIMGPU_SCALE_BYTES": 3000, "SIMGPU_SCALE_OPS": 300000, "SIMGPU_PROFILE": "rtx4090", **ASKS_LESS}
 STEPS = 20
 SHARE = 60  # of the peak
 MORE = ["1", "6", "6 --nothing"]  # places that nobody fills in: what the stack had, or some weight or nothing

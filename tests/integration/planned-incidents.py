@@ -9,10 +9,10 @@ import os
 import sys
 
 from following import COPIES, RECOMPUTING, library_plans
-from harness import Skipped, finish, nothing_left, no_misuse, require, run, same_results, sentence, within
+from harness import ASKS_LESS, Skipped, finish, nothing_left, no_misuse, require, run, same_results, sentence, within
 
 INCIDENTS = os.path.abspath(sys.argv.pop(1))
-COSTS = {"SIMGPU_SCALE_BYTES": 3000, "SIMGPU_SCALE_OPS": 300000, "SIMGPU_PROFILE": "rtx4090"}
+COSTS = {"SIMGPU_SCALE_BYTES": 3000, "SIMGPU_SCALE_OPS": 300000, "SIMGPU_PROFILE": "rtx4090", **ASKS_LESS}
 STEPS = 20
 SHARE = 55  # of the peak
 EARLY, LATE = "3,4,5,6", "10"  # steps in which the iteration is recorded and planned; one in which the plan is followed

@@ -9,10 +9,10 @@ import os
 import sys
 
 from following import RECOMPUTING, library_plans
-from harness import finish, no_misuse, require, run, same_results, sentence, within
+from harness import ASKS_LESS, finish, no_misuse, require, run, same_results, sentence, within
 
 VARIABLES = os.path.abspath(sys.argv.pop(1))
-COSTS = {"SIMGPU_SCALE_BYTES": 3000, "SIMGPU_SCALE_OPS": 300000, "SIMGPU_PROFILE": "rtx4090"}
+COSTS = {"SIMGPU_SCALE_BYTES": 3000, "SIMGPU_SCALE_OPS": 300000, "SIMGPU_PROFILE": "rtx4090", **ASKS_LESS}
 STEPS, LAYERS = 100, 24
 
 

@@ -286,8 +286,9 @@ int settings_read(void)
         parse_scale("SIMGPU_SCALE_BYTES", &settings.scale_bytes) < 0 ||
         parse_scale("SIMGPU_SCALE_OPS", &settings.scale_ops) < 0 || parse_order() < 0 || parse_aliases() < 0 ||
         parse_block_order() < 0 || parse_count("SIMGPU_IDLE", 1000, "milliseconds, 1 to 1000", &settings.idle_ms) < 0 ||
-        parse_count("SIMGPU_LINGER", 10000, "microseconds, 1 to 10000", &settings.linger_us) < 0 || parse_devices() < 0 ||
-        parse_window() < 0 || parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
+        parse_count("SIMGPU_LINGER", 10000, "microseconds, 1 to 10000", &settings.linger_us) < 0 ||
+        parse_count("SIMGPU_QUERIES", 1000000, "a number of queries, 1 to 1000000", &settings.queries) < 0 ||
+        parse_devices() < 0 || parse_window() < 0 || parse_switch("SIMGPU_HOST_NUMA", &settings.host_numa) < 0 ||
         parse_switch("SIMGPU_CAPTURE_ELSEWHERE", &settings.capture_elsewhere) < 0 || parse_bounds() < 0 ||
         parse_list("SIMGPU_SLOWER_LINK", add_slower_link, "h2d:TIMES@MS or d2h:TIMES@MS, separated by commas") < 0 ||
         parse_list("SIMGPU_FAIL", add_fault, "cuName:N=CODE or cuName:N+=CODE, separated by commas") < 0 ||

@@ -44,6 +44,7 @@ struct settings {
     enum order_mode order;
     unsigned idle_ms;       /* real time without a call after which the device goes on by itself; 0: never */
     unsigned linger_us;     /* real time that a call which waits takes before it looks at the device */
+    unsigned queries;       /* that a host makes one after the other before it need not make them all; 0: it always has to */
     bool capture_elsewhere; /* as if another thread captured in global mode all the time: who is not relaxed is counted */
     enum alias_mode aliases;
     struct slower_link {

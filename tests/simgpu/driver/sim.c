@@ -27,6 +27,8 @@ static struct {
     double host_ns, device_ns;
     double quiet_until_ns; /* no lane changes before, as far as known: programs ask more often than things happen */
     uint64_t serial, kernels;
+    double asked_ns;     /* when the last query was made that nothing had changed for */
+    unsigned asked;      /* how many were made one after the other, with no other call between */
     struct lane instant; /* operations that take no time */
     struct lane host;    /* host functions */
     struct op *blocked;  /* waits for a value that isn't there */
@@ -432,6 +434,19 @@ void sim_wait(struct op *op)
     op_drop(op);
 }
 
+/* Nothing has changed. A host that has asked often enough, and done nothing else, goes on at once to the last query before
+ * something does: those between would have had the same answer, and the clock is as if they had been made. */
+static void asked_in_vain(void)
+{
+    const double call_ns = settings.profile.call_ns;
+    sim.asked = sim.host_ns == sim.asked_ns + call_ns ? sim.asked + 1 : 1;
+    if (settings.queries && sim.asked >= settings.queries && call_ns > 0 && sim.quiet_until_ns < INFINITY &&
+        meeting_horizon_ns() == INFINITY)
+        while (sim.host_ns + call_ns < sim.quiet_until_ns)
+            sim.host_ns += call_ns;
+    sim.asked_ns = sim.host_ns;
+}
+
 bool sim_query(struct op *op)
 {
     enum { PATIENCE_MS = 50 };
@@ -442,6 +457,8 @@ bool sim_query(struct op *op)
     bool done = !op || op->state == OP_DONE;
     if (op && done)
         host_learn(&op->when);
+    if (!done)
+        asked_in_vain();
     op_drop(op);
     return done;
 }

@@ -268,6 +268,7 @@ static void a_bad_setting_is_refused_with_its_name(void **state)
     assert_true(in_child(refused_body, "SIMGPU_LINGER", "0", NULL));
     assert_true(in_child(refused_body, "SIMGPU_LINGER", "10001", NULL));
     assert_non_null(strstr(child_stderr(), "SIMGPU_LINGER=10001"));
+    assert_true(in_child(refused_body, "SIMGPU_QUERIES", "0", NULL));
     assert_true(in_child(refused_body, "SIMGPU_PROFILE", "toaster", NULL));
     assert_non_null(strstr(child_stderr(), "toaster"));
 }

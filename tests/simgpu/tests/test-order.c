@@ -3,6 +3,7 @@
 
 #include "device.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum { COUNT = 1024, BYTES = 4 * COUNT };
@@ -232,6 +233,37 @@ CHILD_TEST(a_successful_query_orders)
     expect_clean();
 }
 
+static bool is_running(CUstream s, bool does_more)
+{
+    unsigned flags;
+    if (does_more)
+        OK(cuStreamGetFlags(s, &flags));
+    return cuStreamQuery(s) == CUDA_ERROR_NOT_READY;
+}
+
+CHILD_TEST(a_host_that_does_nothing_but_ask_need_not_ask_all_the_time, "SIMGPU_QUERIES", "16")
+{
+    enum { LARGE = 16 << 20, MANY = 200 };
+    CUdeviceptr large;
+    float ms;
+    set_up();
+    OK(cuMemAlloc(&large, LARGE));
+    CUevent later = new_event();
+    void *source = new_pinned(LARGE, 1);
+    for (int does_more = 0; does_more < 2; does_more++) {
+        unsigned polls = 0;
+        OK(cuMemcpyHtoDAsync(large, source, LARGE, one));
+        OK(cuEventRecord(event, one));
+        while (is_running(one, does_more))
+            polls++;
+        assert_true(does_more ? polls > MANY : polls >= 16 && polls < 24);
+        OK(cuEventRecord(later, one));
+        OK(cuStreamSynchronize(one));
+        OK(cuEventElapsedTime(&ms, event, later));
+        assert_true(ms >= 0 && ms < 0.01f); /* it is not noticed later for that */
+    }
+}
+
 CHILD_TEST(the_legacy_stream_orders_blocking_streams)
 {
     CUstream a, b;
@@ -406,6 +438,7 @@ int main(void)
         cmocka_unit_test(events_order_through_a_third_stream),
         cmocka_unit_test(waiting_on_the_host_orders),
         cmocka_unit_test(a_successful_query_orders),
+        cmocka_unit_test(a_host_that_does_nothing_but_ask_need_not_ask_all_the_time),
         cmocka_unit_test(the_legacy_stream_orders_blocking_streams),
         cmocka_unit_test(who_waits_for_a_blocking_stream_has_waited_for_the_legacy_stream),
         cmocka_unit_test(what_a_host_function_comes_after_is_known_before_it_returns),
