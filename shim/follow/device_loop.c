@@ -42,7 +42,7 @@ void spw_device_loop_lack_memory(const struct spw_device *d, const char *what)
                   d->ordinal, what);
 }
 
-int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_rounds)
+int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_loop)
 {
     struct spw_device_loop *p = calloc(1, sizeof(*p));
     if (!p || spw_known_iterations_init(&p->known, d) < 0) {
@@ -50,7 +50,7 @@ int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_ro
         return -ENOMEM;
     }
     spw_plan_executor_init(&p->on, d);
-    *ret_rounds = p;
+    *ret_loop = p;
     return 0;
 }
 

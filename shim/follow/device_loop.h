@@ -51,41 +51,41 @@ struct spw_device_loop {
     struct spw_throttle pace;          /* of the host on its course */
 };
 
-int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_rounds); /* watched; 0 or -ENOMEM */
-void spw_device_loop_destroy(struct spw_device_loop *rounds);
+int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_loop); /* watched; 0 or -ENOMEM */
+void spw_device_loop_destroy(struct spw_device_loop *loop);
 
 /* The detector is told of everything. */
-static inline bool spw_device_loop_is_told(const struct spw_device_loop *rounds)
+static inline bool spw_device_loop_is_told(const struct spw_device_loop *loop)
 {
-    return rounds->state != SPW_DEVICE_CONFIRMED;
+    return loop->state != SPW_DEVICE_CONFIRMED;
 }
 
 /* Something happens next: what was complete before it is settled first. */
-void spw_device_loop_settle_locked(struct spw_device_loop *rounds);
+void spw_device_loop_settle_locked(struct spw_device_loop *loop);
 
 /* The operation comes next, on a course: the one expected, one in between, or the course is lost. */
-void spw_device_loop_follow_locked(struct spw_device_loop *rounds, struct spw_op *op);
+void spw_device_loop_follow_locked(struct spw_device_loop *loop, struct spw_op *op);
 
 /* The detector, and the recording if there is one, are told of it (spw_plan_follower_op_locked()). */
-void spw_device_loop_tell_locked(struct spw_device_loop *rounds, struct spw_op *op, struct spw_object *const *objects,
+void spw_device_loop_tell_locked(struct spw_device_loop *loop, struct spw_op *op, struct spw_object *const *objects,
                                  unsigned count);
 
 /* Between two operations: carries out what is due now. `spare_versions` is called where the device may not want versions any
  * more. */
-void spw_device_loop_look_after_unlocking(struct spw_device_loop *rounds,
+void spw_device_loop_look_after_unlocking(struct spw_device_loop *loop,
                                           void (*spare_versions)(struct spw_device *d, struct spw_stream *s));
 
 /* The next operation is there: carries out what was left. */
-void spw_device_loop_go_before_unlocking(struct spw_device_loop *rounds);
+void spw_device_loop_go_before_unlocking(struct spw_device_loop *loop);
 
 /* While a tensor waits for memory the host stays close to the device, which does the operations of that stream. */
-void spw_device_loop_keep_pace_unlocking(struct spw_device_loop *rounds, struct spw_stream *s);
+void spw_device_loop_keep_pace_unlocking(struct spw_device_loop *loop, struct spw_stream *s);
 
 /* Something is being learned, or some plan or other wants versions kept (versions.h). */
-bool spw_device_loop_want_versions(const struct spw_device_loop *rounds);
+bool spw_device_loop_want_versions(const struct spw_device_loop *loop);
 
 /* A context goes, and all of its allocations with it: a course that works on some of them is left, before they go. */
-void spw_device_loop_context_gone_locked(struct spw_device_loop *rounds, CUcontext context);
+void spw_device_loop_context_gone_locked(struct spw_device_loop *loop, CUcontext context);
 
 /* Says once that the host has no memory left for `what`. */
 void spw_device_loop_lack_memory(const struct spw_device *d, const char *what);

@@ -224,6 +224,7 @@ void spw_devices_reset(void)
 
 CUmemoryPool spw_device_find_pool_locked(struct spw_device *d)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (!d->pool && spw_driver.cuDeviceGetMemPool)
         (void)SPW_ASK_QUIETLY(cuDeviceGetMemPool, &d->pool, d->ordinal);
     const struct note *n = find(known_pools, (uint64_t)(uintptr_t)d->pool);

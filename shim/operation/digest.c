@@ -454,6 +454,7 @@ uint32_t spw_digest_step_locked(uint32_t ticket)
 
 void spw_digest_forget_locked(uint32_t ticket)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     while (ticket)
         ticket = spw_digest_step_locked(ticket);
 }

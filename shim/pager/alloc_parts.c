@@ -17,6 +17,7 @@ struct spw_alloc_counts spw_alloc_counts;
 
 int spw_alloc_get_past_uses_unlocking(struct spw_uses *uses, struct spw_stream *s)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = s ? spw_uses_order_locked(uses, s) : -EAGAIN;
     return r < 0 ? spw_uses_wait_unlocking(uses) : 0;
 }
@@ -124,6 +125,7 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
 
 int spw_alloc_obtain_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *b;
     if (!fits_at_all(d, bytes))
         return -ENOMEM;
