@@ -1,4 +1,4 @@
-"""What a new user meets: a trace and what its report promises, a first run within a budget, and the same run again, which begins with what
+"""What a new user meets: a trace and what is planned with it, a first run within a budget, and the same run again, which begins with what
 the first one has learned (docs/design/profile.md).
 
 Programs cost on the simulated device what big models cost, and run with default settings but that plans are waited for, as a step of ours
@@ -16,7 +16,7 @@ from steady import ratio, spillway, steady_ms
 STEPS, SHARES = 40, (60, 40)
 CASES = (("gpt", "h200"), ("resnet", "v100-16g"), ("lstm", "v100-16g"), ("mlp", "h200"))
 PROMISE, STEADY_FROM = 1.05, 3  # the goals
-COLUMNS = ("", "budget", "unlimited, ms", "report promises", "first run predicts", "first run", "second run", "over promise", "over prediction",
+COLUMNS = ("", "budget", "unlimited, ms", "trace promises", "first run predicts", "first run", "second run", "over promise", "over prediction",
            "steady from step", "second run", "bits", "goals missed")
 
 
@@ -30,12 +30,12 @@ def steady_from(finished):
     return slow[-2] + 1 if len(slow) > 1 else 1
 
 
-def promised(name, kind, folder):
-    """By share of the peak: the report's multiple of the time with unlimited memory."""
+def promised(name, kind, peak, folder):
+    """By share of what the program takes without spillway: the multiple of the time with unlimited memory that its trace promises."""
     trace = os.path.join(folder, "trace")
     spillway("trace", "--output", trace, "--", *program(program_like(name, 7)), env=device_like(name, kind))
-    plan = json.loads(spillway("report", "--json", trace))["plan"] or {"points": []}
-    return {round(100 * point["budget_bytes"] / plan["peak_bytes"]): point["time_ns"] / plan["compute_ns"] for point in plan["points"]}
+    plans = {share: json.loads(spillway("plan", trace, "--json", f"--budget={peak * share // 100}", accepted=(0, 3)) or "{}") for share in SHARES}
+    return {share: plan["time_ratio"] for share, plan in plans.items() if plan.get("feasible")}
 
 
 def row(name, kind, share, plain, promise, folder):
@@ -57,7 +57,7 @@ def row(name, kind, share, plain, promise, folder):
 def rows(name, kind):
     plain = run(program_like(name, STEPS), env=device_like(name, kind), timeout=600)
     with tempfile.TemporaryDirectory(prefix="spillway-bench-") as folder:
-        promises = promised(name, kind, folder)
+        promises = promised(name, kind, plain.peak, folder)
         for share in SHARES:
             yield row(name, kind, share, plain, promises.get(share), folder)
 
@@ -66,5 +66,5 @@ def first_contact(table):
     """ONLY, as in "gpt, h200": only the programs and devices whose names it is part of."""
     only = os.environ.get("ONLY", "")
     assert all(name in LIKE for name, _ in CASES)
-    table("What a new user meets: report, first run, second run, as multiples of the step with unlimited memory (simulated)", COLUMNS,
+    table("What a new user meets: trace, first run, second run, as multiples of the step with unlimited memory (simulated)", COLUMNS,
           [one for name, kind in CASES if only in f"{name}, {kind}" for one in rows(name, kind)])

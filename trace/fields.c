@@ -108,6 +108,12 @@ static const struct spw_field refusal[] = {
     FIELD(refusal, index, U32), FIELD(refusal, operations, U32), FIELD(refusal, bytes, U64),
 };
 
+static const struct spw_field machine[] = {
+    FIELD(machine, device, U32),          FIELD(machine, duplex_ppm, U32),    FIELD(machine, d2h_bytes_per_s, U64),
+    FIELD(machine, h2d_bytes_per_s, U64), FIELD(machine, granule_bytes, U64), FIELD(machine, small_bytes, U64),
+    FIELD(machine, move_ns, U64),
+};
+
 #define KIND(named, list) \
     { \
         .name = named, .fields = (list), .count = sizeof(list) / sizeof((list)[0]) \
@@ -131,4 +137,5 @@ const struct spw_kind_fields spw_kinds[SPW_RECORD_KINDS] = {
     [SPW_RECORD_LOST] = KIND("lost", lost),
     [SPW_RECORD_END] = KIND("end", end),
     [SPW_RECORD_REFUSAL] = KIND("refusal", refusal),
+    [SPW_RECORD_MACHINE] = KIND("machine", machine),
 };

@@ -31,6 +31,7 @@ enum spw_record_kind {
     SPW_RECORD_LOST,     /* records that could not be written stood here */
     SPW_RECORD_END,      /* the process ended by itself */
     SPW_RECORD_REFUSAL,  /* what spillway found out cannot be recomputed (mode swap) */
+    SPW_RECORD_MACHINE,  /* what a run within a budget takes into account of a device */
     SPW_RECORD_KINDS
 };
 
@@ -209,6 +210,15 @@ struct spw_record_refusal { /* operations of one kernel that are not run again, 
     const char *text;    /* the same for people: "it ..." */
 };
 
+struct spw_record_machine { /* rates: 0, not known */
+    uint32_t device;
+    uint32_t duplex_ppm;                       /* of a copy's speed, what is left beside one in the other direction */
+    uint64_t d2h_bytes_per_s, h2d_bytes_per_s; /* of copies between pinned host memory and the device, each alone */
+    uint64_t granule_bytes;                    /* device memory is handed out in multiples of it */
+    uint64_t small_bytes;                      /* what is smaller never leaves the device */
+    uint64_t move_ns;                          /* that each copy takes longer than its bytes, for mapping */
+};
+
 struct spw_record {
     enum spw_record_kind kind;
     union {
@@ -229,6 +239,7 @@ struct spw_record {
         struct spw_record_lost lost;
         struct spw_record_end end;
         struct spw_record_refusal refusal;
+        struct spw_record_machine machine;
     };
 };
 #endif

@@ -340,7 +340,7 @@ static int fill(struct making *m, struct spw_graph_problem *ret_problem)
         r = add_op(m, op);
     if (r == 0)
         r = spw_graph_finish(m->graph, ret_problem);
-    return r == 0 ? spw_graph_round_up(m->graph, m->terms->granule_bytes) : r;
+    return r == 0 ? spw_graph_round_up(m->graph, m->terms->granule_bytes, 0) : r;
 }
 
 /* ---- */

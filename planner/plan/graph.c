@@ -377,10 +377,11 @@ int spw_graph_finish(struct spw_graph *graph, struct spw_graph_problem *ret_prob
     return r < 0 ? r : check_copies(graph, ret_problem);
 }
 
-int spw_graph_round_up(struct spw_graph *graph, uint64_t granule_bytes)
+int spw_graph_round_up(struct spw_graph *graph, uint64_t granule_bytes, uint64_t from_bytes)
 {
     for (uint32_t i = 0; i < graph->tensor_count && granule_bytes; i++)
-        graph->tensors[i].bytes = (graph->tensors[i].bytes + granule_bytes - 1) / granule_bytes * granule_bytes;
+        if (graph->tensors[i].bytes >= from_bytes)
+            graph->tensors[i].bytes = (graph->tensors[i].bytes + granule_bytes - 1) / granule_bytes * granule_bytes;
     return find_sums(graph);
 }
 

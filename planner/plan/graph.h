@@ -92,9 +92,9 @@ int spw_graph_add_op(struct spw_graph *graph, const struct spw_graph_op *op, con
 /* Checks and derives. 0; -EINVAL and `ret_problem`; -ENOMEM. The graph stays the caller's in any case. */
 int spw_graph_finish(struct spw_graph *graph, struct spw_graph_problem *ret_problem);
 
-/* Rounds all sizes up to multiples of `granule_bytes`, as memory is handed out; copies take as long as before. 0 or -ENOMEM.
- */
-int spw_graph_round_up(struct spw_graph *graph, uint64_t granule_bytes);
+/* Rounds sizes from `from_bytes` on up to multiples of `granule_bytes`, as memory is handed out; copies take as long as
+ * before. 0 or -ENOMEM. */
+int spw_graph_round_up(struct spw_graph *graph, uint64_t granule_bytes, uint64_t from_bytes);
 
 /* The operation that leaves `version` (>= 1) of the tensor. */
 uint32_t spw_graph_producer(const struct spw_graph *graph, uint32_t tensor, uint32_t version);

@@ -21,7 +21,7 @@ enum { ARENA_GRANULES = 1 << 20, ARENA_LEAST_GRANULES = 1 << 12, SMALL_BYTES = 3
 
 /* ---- devices ---- */
 
-static int read_granularity(struct spw_device *d)
+int spw_granularity(int ordinal, uint64_t *ret_bytes)
 {
     CUmemAllocationProp prop;
     size_t granularity = 0;
@@ -29,21 +29,27 @@ static int read_granularity(struct spw_device *d)
     if (!spw_driver.cuMemCreate || !spw_driver.cuMemAddressReserve || !spw_driver.cuMemGetAllocationGranularity)
         return -ENOTSUP;
     if (SPW_ASK_QUIETLY(cuDeviceGetAttribute, &supported, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
-                        d->ordinal) != CUDA_SUCCESS ||
+                        ordinal) != CUDA_SUCCESS ||
         !supported)
         return -ENOTSUP;
     memset(&prop, 0, sizeof(prop));
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-    prop.location.id = d->ordinal;
+    prop.location.id = ordinal;
     int r =
         spw_result(SPW_ASK_QUIETLY(cuMemGetAllocationGranularity, &granularity, &prop, CU_MEM_ALLOC_GRANULARITY_MINIMUM));
     if (r < 0)
         return r;
     if (granularity == 0 || (granularity & (granularity - 1)))
         return -ENOTSUP;
-    d->granule_shift = d->handles.granule_shift = (unsigned)__builtin_ctzll(granularity);
+    *ret_bytes = granularity;
     return 0;
+}
+
+size_t spw_small_bytes(uint64_t granule_bytes)
+{
+    const size_t half = granule_bytes / 2, set = spw_settings_get()->small_bytes;
+    return set ? set : half < SMALL_BYTES ? half : SMALL_BYTES;
 }
 
 static int read_budget(struct spw_device *d)
@@ -127,20 +133,22 @@ static void publish_arena(const struct spw_device *d)
 /* Below half a granule, a granule of its own would be wasted for the larger part. */
 static void size_allocations(struct spw_device *d)
 {
-    const size_t half = ((size_t)1 << d->granule_shift) / 2, set = spw_settings_get()->small_bytes;
-    d->small_bytes = set ? set : half < SMALL_BYTES ? half : SMALL_BYTES;
+    const size_t half = ((size_t)1 << d->granule_shift) / 2;
+    d->small_bytes = spw_small_bytes((uint64_t)1 << d->granule_shift);
     d->packed_below_bytes = d->small_bytes > half ? d->small_bytes : half;
 }
 
 static int make_device(struct spw_device *d)
 {
     uint32_t granules = 0;
+    uint64_t granule_bytes;
     int r = d->total_bytes ? 0 : read_budget(d); /* first of all: it holds for what is passed through too */
     if (r < 0)
         return r;
-    r = read_granularity(d);
+    r = spw_granularity(d->ordinal, &granule_bytes);
     if (r < 0)
         return r;
+    d->granule_shift = d->handles.granule_shift = (unsigned)__builtin_ctzll(granule_bytes);
     r = reserve_arena(d, &granules);
     if (r < 0)
         return r;

@@ -356,6 +356,10 @@ static inline size_t spw_block_lacking_bytes(const struct spw_device *d, const s
  * cannot be had; then the program's calls for this device are passed to the driver. */
 struct spw_device *spw_device_ready_locked(int ordinal, int *ret_r);
 
+/* What device memory is handed out in: a power of two. 0; -ENOTSUP: its memory cannot be moved; another negative result. */
+int spw_granularity(int ordinal, uint64_t *ret_bytes);
+size_t spw_small_bytes(uint64_t granule_bytes); /* with such granules: smaller allocations go to slabs */
+
 /* A new block of `bytes` without physical memory (SPW_EMPTY). -ENOMEM: no addresses or no memory for the record. */
 int spw_block_create_locked(struct spw_device *d, size_t bytes, struct spw_block **ret_block);
 

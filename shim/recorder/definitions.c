@@ -13,12 +13,15 @@
 
 #include "course/grow.h"
 #include "ask.h"
+#include "capture.h"
 #include "context.h"
 #include "driver.h"
 #include "handle_ids.h"
 #include "layout.h"
 #include "iteration_finder.h"
 #include "ledger.h"
+#include "link_speed.h"
+#include "plan_tuning.h"
 #include "settings.h"
 
 /* Guarded by the recorder lock. */
@@ -37,6 +40,31 @@ static struct device_facts device_facts[SPW_MAX_DEVICES];
 static atomic_ullong asked;
 static uint64_t told; /* bit per device; recorder lock */
 
+/* Likewise; the bit in `measuring` is whose thread measures. */
+static struct spw_record_machine machines[SPW_MAX_DEVICES];
+static atomic_ullong measuring, measured;
+static uint64_t told_machine; /* likewise */
+
+/* What a run within a budget would know of the device. Within one, copies of the engine's are measured instead. */
+static void ask_machine(uint32_t device, uint64_t free_bytes)
+{
+    struct spw_record_machine *m = &machines[device];
+    struct spw_bandwidth link;
+    if (spw_settings_get()->mode != SPW_MODE_TRACE || spw_anything_captures() ||
+        atomic_fetch_or(&measuring, 1ull << device) >> device & 1)
+        return;
+    *m = (struct spw_record_machine){.device = device, .move_ns = (uint64_t)(spw_plan_move_us * 1000)};
+    if (spw_granularity((int)device, &m->granule_bytes) < 0)
+        return;
+    m->small_bytes = spw_small_bytes(m->granule_bytes);
+    if (spw_link_speed(free_bytes, &link)) {
+        m->d2h_bytes_per_s = (uint64_t)(link.d2h_bytes_per_us * 1e6);
+        m->h2d_bytes_per_s = (uint64_t)(link.h2d_bytes_per_us * 1e6);
+        m->duplex_ppm = (uint32_t)(link.duplex_share * 1e6);
+    }
+    atomic_fetch_or(&measured, 1ull << device);
+}
+
 /* The device's context is current. */
 static void ask_device(uint32_t device)
 {
@@ -48,14 +76,25 @@ static void ask_device(uint32_t device)
         return;
     (void)SPW_ASK_QUIETLY(cuDeviceGetName, f.name, sizeof(f.name), (CUdevice)device);
     (void)SPW_ASK_QUIETLY(cuMemGetInfo_v2, &f.free, &f.total);
+    ask_machine(device, f.free);
     spw_context_leave(&guard);
     device_facts[device] = f; /* two threads write the same but for the free bytes */
     atomic_fetch_or(&asked, 1ull << device);
 }
 
+static void define_machine_locked(uint32_t device)
+{
+    if (device >= SPW_MAX_DEVICES || told_machine >> device & 1 || !(atomic_load(&measured) >> device & 1))
+        return;
+    told_machine |= (uint64_t)1 << device;
+    const struct spw_record r = {.kind = SPW_RECORD_MACHINE, .machine = machines[device]};
+    spw_record_put_locked(&r);
+}
+
 void spw_define_device_locked(uint32_t device)
 {
     SPW_ASSERT_LOCKED(&spw_recorder_lock);
+    define_machine_locked(device);
     if (device >= SPW_MAX_DEVICES || told >> device & 1 || !(atomic_load(&asked) >> device & 1))
         return;
     told |= (uint64_t)1 << device;
@@ -373,7 +412,9 @@ void spw_definitions_reset(void)
     streams = events = functions = (struct spw_handle_ids){0};
     forget_types();
     atomic_store(&asked, 0);
-    told = 0;
+    atomic_store(&measuring, 0);
+    atomic_store(&measured, 0);
+    told = told_machine = 0;
     module_count = last_module = 0;
     atomic_fetch_add(&spw_facts_generation, 1);
 }

@@ -222,6 +222,29 @@ static int take_bandwidth(struct reading *r, const json_t *object, const char *f
     return 0;
 }
 
+static int take_machine(struct reading *r)
+{
+    const json_t *object = json_object_get(r->text->root, "machine");
+    struct iteration_machine *m = &r->iteration->machine;
+    m->duplex = 1;
+    if (!object)
+        return 0;
+    if (!json_is_object(object))
+        return json_text_refuse(r->text, r->problem, "machine", "an object");
+    const json_t *granule = json_object_get(object, "granule_bytes"), *duplex = json_object_get(object, "duplex"),
+                 *move = json_object_get(object, "move_us");
+    if (granule && !(json_is_integer(granule) && json_integer_value(granule) >= 0 && json_integer_value(granule) <= 1 << 30))
+        return refuse_field(r, "machine", "granule_bytes", "a whole number of bytes from 0 to 1073741824");
+    if (duplex && !(json_is_number(duplex) && json_number_value(duplex) > 0 && json_number_value(duplex) <= 1))
+        return refuse_field(r, "machine", "duplex", "a share above 0, and 1 at most");
+    if (move && !(json_is_number(move) && json_number_value(move) >= 0 && json_number_value(move) <= 1e6))
+        return refuse_field(r, "machine", "move_us", "microseconds from 0 to 1000000");
+    m->granule_bytes = granule ? (uint64_t)json_integer_value(granule) : 0;
+    m->duplex = duplex ? json_number_value(duplex) : 1;
+    m->move_us = move ? json_number_value(move) : 0;
+    return 0;
+}
+
 static int take_head(struct reading *r)
 {
     static const char *const sums[] = {"persistent_bytes", "peak_bytes", "compute_us"};
@@ -244,6 +267,8 @@ static int take_head(struct reading *r)
         e = take_bandwidth(r, copies, "d2h", &d2h);
     if (e == 0)
         e = take_bandwidth(r, copies, "h2d", &h2d);
+    if (e == 0)
+        e = take_machine(r);
     if (e == 0 && spw_graph_create(d2h, h2d, &r->iteration->graph) < 0)
         e = json_text_no_memory(r->text, r->problem);
     return e;

@@ -14,6 +14,13 @@
 
 #define ITERATION_FORMAT "spillway-iteration/1"
 
+/* What a run takes into account of the device; what a file does not say costs nothing. */
+struct iteration_machine {
+    uint64_t granule_bytes; /* memory is handed out in multiples of it; 0: in bytes */
+    double duplex;          /* speed of a copy beside one in the other direction, as a share */
+    double move_us;         /* that each copy takes longer than its bytes */
+};
+
 struct iteration_id {
     uint64_t id;
     uint32_t index;
@@ -21,7 +28,8 @@ struct iteration_id {
 
 /* A graph with what it is called; owns all of it, the names in the graph too. */
 struct iteration {
-    struct spw_graph *graph;  /* finished */
+    struct spw_graph *graph; /* finished */
+    struct iteration_machine machine;
     const char *name;         /* "" if it has none */
     const char *profile;      /* what it was recorded on or is modelled for; "" if that is not said */
     struct iteration_id *ids; /* of the tensors, in ascending order */

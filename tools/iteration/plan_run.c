@@ -40,6 +40,22 @@ static struct spw_machine machine_of(const struct plan_wish *wish)
     return machine;
 }
 
+int plan_wish_for(struct iteration *it, uint64_t granule_bytes, struct plan_wish *wish)
+{
+    static const uint64_t in_one_piece = (uint64_t)1 << 60;
+    wish->graph = it->graph;
+    if (wish->machine.duplex == 0)
+        wish->machine.duplex = it->machine.duplex;
+    if (wish->machine.chunk_bytes == 0 && it->machine.move_us > 0) {
+        wish->machine.chunk_bytes = in_one_piece;
+        wish->machine.chunk_us = it->machine.move_us;
+    }
+    if (granule_bytes)
+        return spw_graph_round_up(it->graph, granule_bytes, 0);
+    const uint64_t half = it->machine.granule_bytes / 2; /* what is below shares granules */
+    return spw_graph_round_up(it->graph, it->machine.granule_bytes, half);
+}
+
 /* ---- with other durations ---- */
 
 static double random_share(uint64_t *state) /* -1 .. 1; splitmix64 */

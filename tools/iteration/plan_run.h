@@ -8,12 +8,16 @@ struct plan_wish {
     const struct spw_graph *graph;
     uint64_t host_bytes; /* UINT64_MAX: any number */
     bool may_copy, may_replay;
-    struct spw_machine machine; /* what costs time besides; its host_bytes are not looked at */
+    struct spw_machine machine; /* what costs time besides; its host_bytes are not looked at, duplex 0 says nothing */
     uint64_t seed;
     double time_limit_s; /* for each plan; 0: the planner's own */
     bool by_clock; /* the limit is one of time; else of work that takes about so long, and the same comes of it each time */
     double jitter; /* share by which durations may be off, when that is to be tried out; 0: not */
 };
+
+/* The wish is for that iteration, on the machine that it names as far as the wish says nothing of it; sizes become what the
+ * machine hands out, or multiples of `granule_bytes` where that is not 0. 0 or -ENOMEM. */
+int plan_wish_for(struct iteration *it, uint64_t granule_bytes, struct plan_wish *wish);
 
 /* How a plan does when durations are not what was planned with: each operation and copy takes longer or shorter by a random
  * share of at most `jitter`. Ratios are to the same durations with unlimited memory. */

@@ -21,6 +21,7 @@ struct model_device {
     uint64_t peak_bytes;                            /* most that was allocated at once in the run */
     uint64_t peak_op;                               /* operations before that moment */
     uint64_t live_bytes_at_end;
+    struct spw_record_machine machine; /* what the run within a budget takes into account; 0: not known */
 };
 
 struct model_function {

@@ -22,7 +22,16 @@ static bool is_there_first(const struct model_tensor *t)
     return t->persistent || t->ordinal == MODEL_NONE;
 }
 
-static json_t *tensors_of(struct model *m, const uint32_t *ids)
+/* All zeroes where the trace says nothing of it. */
+static struct spw_record_machine machine_of(const struct model *m, uint32_t device)
+{
+    for (uint32_t i = 0; i < m->device_count; i++)
+        if (m->devices[i].ordinal == device)
+            return m->devices[i].machine;
+    return (struct spw_record_machine){0};
+}
+
+static json_t *tensors_of(struct model *m, const uint32_t *ids, uint64_t small_bytes)
 {
     json_t *list = json_array();
     for (uint32_t i = 0; i < m->tensor_count; i++) {
@@ -39,7 +48,7 @@ static json_t *tensors_of(struct model *m, const uint32_t *ids)
         }
         if (!t->persistent && is_there_first(t)) /* and it goes in this iteration */
             json_object_set_new(o, "initial", json_true());
-        if (t->kind == SPW_ALLOC_MANAGED || t->kind == SPW_ALLOC_VMM)
+        if (t->kind == SPW_ALLOC_MANAGED || t->kind == SPW_ALLOC_VMM || t->bytes < small_bytes)
             json_object_set_new(o, "evictable", json_false());
         json_array_append_new(list, o);
     }
@@ -161,6 +170,12 @@ static double bandwidth(const struct model *m, enum spw_op_kind kind)
     return ns ? (double)bytes * 1000.0 / (double)ns : 0;
 }
 
+static json_t *machine_json(const struct spw_record_machine *machine)
+{
+    return json_pack("{s:I, s:f, s:f}", "granule_bytes", (json_int_t)machine->granule_bytes, "duplex",
+                     machine->duplex_ppm ? machine->duplex_ppm / 1e6 : 1.0, "move_us", (double)machine->move_ns / 1000);
+}
+
 json_t *model_export(struct model *m, uint32_t device, const char *name)
 {
     enum { ASSUMED = 25000 }; /* bytes per microsecond, PCIe 4 x16: where the iteration copies nothing large itself */
@@ -170,19 +185,23 @@ json_t *model_export(struct model *m, uint32_t device, const char *name)
     if (!ids)
         return NULL;
     number_tensors(m, device, ids);
-    double out = bandwidth(m, SPW_OP_COPY_D2H), in = bandwidth(m, SPW_OP_COPY_H2D), compute = 0;
+    const struct spw_record_machine machine = machine_of(m, device);
+    const bool is_known = machine.d2h_bytes_per_s && machine.h2d_bytes_per_s;
+    const double out = is_known ? (double)machine.d2h_bytes_per_s / 1e6 : bandwidth(m, SPW_OP_COPY_D2H);
+    const double in = is_known ? (double)machine.h2d_bytes_per_s / 1e6 : bandwidth(m, SPW_OP_COPY_H2D);
+    double compute = 0;
     for (uint32_t i = 0; i < m->iteration_count; i++)
         compute += us_of(m, i);
     const char *profile = "unknown";
     for (uint32_t i = 0; i < m->device_count; i++)
         if (m->devices[i].ordinal == device && m->devices[i].name[0])
             profile = m->devices[i].name;
-    json_t *graph =
-        json_pack("{s:s, s:o, s:o, s:{s:f, s:f}, s:b, s:I, s:I, s:f, s:o, s:o}", "format", "spillway-iteration/1", "name",
-                  shown_string(name), "profile", shown_string(profile), "copy_bytes_per_us", "d2h", out > 0 ? out : ASSUMED,
-                  "h2d", in > 0 ? in : ASSUMED, "copy_bytes_per_us_measured", out > 0 && in > 0, "persistent_bytes",
-                  (json_int_t)persistent_bytes(m, ids), "peak_bytes", (json_int_t)peak_bytes(m, ids), "compute_us", compute,
-                  "tensors", tensors_of(m, ids), "ops", ops_of(m, ids));
+    json_t *graph = json_pack(
+        "{s:s, s:o, s:o, s:{s:f, s:f}, s:b, s:o, s:I, s:I, s:f, s:o, s:o}", "format", "spillway-iteration/1", "name",
+        shown_string(name), "profile", shown_string(profile), "copy_bytes_per_us", "d2h", out > 0 ? out : ASSUMED, "h2d",
+        in > 0 ? in : ASSUMED, "copy_bytes_per_us_measured", out > 0 && in > 0, "machine", machine_json(&machine),
+        "persistent_bytes", (json_int_t)persistent_bytes(m, ids), "peak_bytes", (json_int_t)peak_bytes(m, ids), "compute_us",
+        compute, "tensors", tensors_of(m, ids, machine.small_bytes), "ops", ops_of(m, ids));
     free(ids);
     return graph;
 }

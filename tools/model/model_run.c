@@ -81,6 +81,25 @@ static int take_device(struct pass *p, const struct spw_record_device *r)
     return d->name ? 0 : -ENOMEM;
 }
 
+/* Of a damaged trace any number may come. What makes no sense is not known. */
+static int take_machine(struct pass *p, const struct spw_record_machine *r)
+{
+    enum { MOST_GRANULE_BYTES = 1 << 30, MOST_MOVE_NS = 1000000000, MILLION = 1000000 };
+    struct model_device *d = device_of(p, r->device);
+    if (!d)
+        return -ENOMEM;
+    d->machine = *r;
+    if (r->granule_bytes > MOST_GRANULE_BYTES)
+        d->machine.granule_bytes = 0;
+    if (r->small_bytes > MOST_GRANULE_BYTES)
+        d->machine.small_bytes = 0;
+    if (r->move_ns > MOST_MOVE_NS)
+        d->machine.move_ns = 0;
+    if (r->duplex_ppm > MILLION)
+        d->machine.duplex_ppm = 0;
+    return 0;
+}
+
 static int take_function(struct pass *p, const struct spw_record_function *r)
 {
     struct model *m = p->model;
@@ -351,6 +370,8 @@ static int take(struct pass *p, const struct spw_record *r)
         return take_process(m, &r->process);
     case SPW_RECORD_DEVICE:
         return take_device(p, &r->device);
+    case SPW_RECORD_MACHINE:
+        return take_machine(p, &r->machine);
     case SPW_RECORD_MODULE:
         return take_module(p, &r->module);
     case SPW_RECORD_SITE:

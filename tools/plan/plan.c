@@ -185,8 +185,7 @@ static int run(struct plan_asked *request)
     int status = plan_input(&request->input, &it);
     if (status)
         return status;
-    request->wish.graph = it.graph;
-    if (request->granularity_bytes && spw_graph_round_up(it.graph, request->granularity_bytes) < 0)
+    if (plan_wish_for(&it, request->granularity_bytes, &request->wish) < 0)
         status = out_of_memory();
     else if (request->check)
         status = check_events(request, &it);
@@ -200,8 +199,7 @@ static int run(struct plan_asked *request)
 
 int command_plan(int argc, char **argv)
 {
-    struct plan_asked request = {
-        .wish = {.host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .machine.duplex = 1, .seed = 1}};
+    struct plan_asked request = {.wish = {.host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .seed = 1}};
     if (command_parse(arguments_plan(), argc, argv, 0, &request))
         return EXIT_USAGE;
     int status = EXIT_SUCCESS;

@@ -47,19 +47,17 @@ static json_t *point_of(const struct plan_outcome *o)
                      bytes(t->host_peak_bytes), "replayed_ns", ns(t->replayed_us), "stall_ns", ns(t->stall_us));
 }
 
-static json_t *curve_of(const struct iteration *it, uint32_t device)
+static json_t *curve_of(struct iteration *it, uint32_t device)
 {
-    const struct plan_wish wish = {.graph = it->graph,
-                                   .host_bytes = UINT64_MAX,
-                                   .may_copy = true,
-                                   .may_replay = true,
-                                   .machine.duplex = 1,
-                                   .seed = 1,
-                                   .time_limit_s = 0.02};
+    struct plan_wish wish = {
+        .host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .seed = 1, .time_limit_s = 0.02};
     const struct spw_planner *planner = quick_planner();
     const uint32_t ops = it->graph->op_count;
     struct plan_outcomes outcomes;
-    const int r = plan_sweep(&wish, planner, ops <= 1000 ? 0.1 : 0.2, &outcomes);
+    int r = plan_wish_for(it, 0, &wish);
+    if (r < 0)
+        return NULL;
+    r = plan_sweep(&wish, planner, ops <= 1000 ? 0.1 : 0.2, &outcomes);
     if (r < 0)
         return r == -ENOMEM ? NULL : json_null();
     json_t *points = json_array();

@@ -164,7 +164,7 @@ static int make_all(uint32_t ops)
             assert_true(graph->op_count == i && graph->touched_count == i && graph->tensor_count - i <= 1);
     }
     r = r ? r : spw_graph_finish(graph, &problem);
-    r = r ? r : spw_graph_round_up(graph, 16);
+    r = r ? r : spw_graph_round_up(graph, 16, 0);
     r = r ? r : spw_schedule_init(&schedule, graph);
     for (uint32_t i = 0; i < ops && r == 0; i++)
         r = spw_schedule_add(&schedule, SPW_STEP_OP, i);

@@ -179,7 +179,7 @@ static void copies_take_their_size_at_the_bandwidth_unless_they_say_so(void **st
 static void rounding_up_changes_sizes_and_sums_and_nothing_else(void **state)
 {
     struct spw_graph *graph = layers();
-    assert_int_equal(spw_graph_round_up(graph, 4096), 0);
+    assert_int_equal(spw_graph_round_up(graph, 4096, 0), 0);
     static const uint64_t bytes[] = {73728, 4096, 4096, 65536};
     for (uint32_t i = 0; i < 4; i++)
         assert_int_equal(graph->tensors[i].bytes, bytes[i]);
@@ -188,9 +188,9 @@ static void rounding_up_changes_sizes_and_sums_and_nothing_else(void **state)
     assert_int_equal(graph->least_bytes, 73728 + 4096 + 4096);
     assert_true(graph->compute_us == 100);
     assert_true(graph->tensors[1].d2h_us == 8 && graph->tensors[0].h2d_us == 70000); /* as before */
-    assert_int_equal(spw_graph_round_up(graph, 131072), 0);
+    assert_int_equal(spw_graph_round_up(graph, 131072, 0), 0);
     assert_true(touched(graph, 1, 2)->side); /* what was a side buffer is one */
-    assert_int_equal(spw_graph_round_up(graph, 0), 0);
+    assert_int_equal(spw_graph_round_up(graph, 0, 0), 0);
     assert_int_equal(graph->tensors[1].bytes, 131072);
     spw_graph_destroy(graph);
 }

@@ -210,6 +210,48 @@ static void a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped(void **s
     model_free(m);
 }
 
+static json_t *exported_with(const struct spw_record_machine *machine)
+{
+    struct spw_trace_writer *writer = create();
+    put(writer, &(struct spw_record){.kind = SPW_RECORD_MACHINE, .machine = *machine});
+    put_training(writer);
+    assert_int_equal(spw_trace_writer_destroy(writer), 0);
+    struct model *m = read_model(false, 0);
+    json_t *report = report_json(m), *graph = model_export(m, 0, "");
+    assert_true(json_is_object(json_object_get(report, "plan")));
+    json_decref(report);
+    model_free(m);
+    return graph;
+}
+
+static double number_of(const json_t *graph, const char *object, const char *field)
+{
+    return json_number_value(json_object_get(json_object_get(graph, object), field));
+}
+
+static void a_machine_that_makes_no_sense_is_not_known(void **state)
+{
+    json_t *graph = exported_with(&(struct spw_record_machine){.duplex_ppm = UINT32_MAX,
+                                                               .d2h_bytes_per_s = UINT64_MAX,
+                                                               .h2d_bytes_per_s = 1,
+                                                               .granule_bytes = UINT64_MAX,
+                                                               .small_bytes = UINT64_MAX,
+                                                               .move_ns = UINT64_MAX});
+    assert_true(number_of(graph, "machine", "granule_bytes") == 0 && number_of(graph, "machine", "duplex") == 1);
+    assert_true(number_of(graph, "machine", "move_us") == 0);
+    json_decref(graph);
+
+    graph = exported_with(&(struct spw_record_machine){.duplex_ppm = 750000,
+                                                       .d2h_bytes_per_s = 2000000,
+                                                       .h2d_bytes_per_s = 3000000,
+                                                       .granule_bytes = 65536,
+                                                       .move_ns = 300000});
+    assert_true(number_of(graph, "machine", "granule_bytes") == 65536 && number_of(graph, "machine", "duplex") == 0.75);
+    assert_true(number_of(graph, "machine", "move_us") == 300);
+    assert_true(number_of(graph, "copy_bytes_per_us", "d2h") == 2 && number_of(graph, "copy_bytes_per_us", "h2d") == 3);
+    json_decref(graph);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +261,7 @@ int main(void)
         cmocka_unit_test(as_many_kinds_of_iteration_as_iterations_do_not_take_their_square),
         cmocka_unit_test(a_module_that_is_a_pipe_is_not_waited_for),
         cmocka_unit_test(a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped),
+        cmocka_unit_test(a_machine_that_makes_no_sense_is_not_known),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

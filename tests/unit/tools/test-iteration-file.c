@@ -1,5 +1,5 @@
 /* test-iteration-file.c - iterations and plans as files: what is read, what is refused and where, what is written. */
-#include "iteration_file.h"
+#include "plan_run.h"
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -52,6 +52,46 @@ static void assert_refused(const char *old, const char *new, const char *message
         iteration_finish(&iteration);
     assert_string_equal(problem.message, message);
     assert_int_equal(r, -EINVAL);
+}
+
+#define MACHINE "\"machine\": {\"granule_bytes\": 4096, \"duplex\": 0.75, \"move_us\": 300},\n"
+
+/* As a run has it: what a machine costs besides, in the place of what nobody said. */
+static void a_plan_is_for_the_machine_that_the_file_names(void **state)
+{
+    struct iteration it;
+    struct json_problem problem;
+    struct plan_wish wish = {.may_copy = true}, own = {.machine = {.duplex = 0.5, .chunk_bytes = 1024, .chunk_us = 2}};
+    assert_int_equal(take(HEAD COPY MACHINE TENSORS OPS, &it, &problem), 0);
+    assert_int_equal(plan_wish_for(&it, 0, &wish), 0);
+    assert_true(wish.graph == it.graph && wish.machine.duplex == 0.75 && wish.machine.chunk_us == 300);
+    assert_true(wish.machine.chunk_bytes > it.graph->peak_bytes);
+    assert_int_equal(it.graph->tensors[1].bytes, 22 * 4096);
+    assert_int_equal(plan_wish_for(&it, 65536, &own), 0);
+    assert_true(own.machine.duplex == 0.5 && own.machine.chunk_bytes == 1024 && own.machine.chunk_us == 2);
+    assert_int_equal(it.graph->tensors[1].bytes, 2 * 65536);
+    iteration_finish(&it);
+}
+
+static void what_a_file_leaves_out_of_the_machine_costs_nothing(void **state)
+{
+    struct iteration it = small();
+    struct plan_wish wish = {.may_copy = true};
+    assert_int_equal(plan_wish_for(&it, 0, &wish), 0);
+    assert_true(wish.machine.duplex == 1 && wish.machine.chunk_bytes == 0);
+    assert_int_equal(it.graph->tensors[1].bytes, 90000);
+    iteration_finish(&it);
+}
+
+static void a_machine_that_makes_no_sense_is_refused(void **state)
+{
+    assert_refused("\"tensors\"", "\"machine\": 7, \"tensors\"", "it.json:3: machine: expected an object");
+    assert_refused("\"tensors\"", "\"machine\": {\"granule_bytes\": 1073741825}, \"tensors\"",
+                   "it.json:3: machine.granule_bytes: expected a whole number of bytes from 0 to 1073741824");
+    assert_refused("\"tensors\"", "\"machine\": {\"duplex\": 0}, \"tensors\"",
+                   "it.json:3: machine.duplex: expected a share above 0, and 1 at most");
+    assert_refused("\"tensors\"", "\"machine\": {\"move_us\": -1}, \"tensors\"",
+                   "it.json:3: machine.move_us: expected microseconds from 0 to 1000000");
 }
 
 /* All that the file says is in the graph, under the ids of the file. */
@@ -448,6 +488,9 @@ int main(void)
     json_set_alloc_funcs(malloc, free); /* those that fail */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_graph_says_what_the_file_says),
+        cmocka_unit_test(a_plan_is_for_the_machine_that_the_file_names),
+        cmocka_unit_test(what_a_file_leaves_out_of_the_machine_costs_nothing),
+        cmocka_unit_test(a_machine_that_makes_no_sense_is_refused),
         cmocka_unit_test(fields_that_are_not_known_are_passed_over),
         cmocka_unit_test(a_wrong_type_is_refused_with_line_and_path),
         cmocka_unit_test(a_missing_field_is_named),

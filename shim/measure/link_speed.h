@@ -1,0 +1,14 @@
+/* link_speed.h - how fast the link of a device is before the program uses it, measured with copies of our own: for traces,
+ * which are made without a copy of ours otherwise. */
+#ifndef SPILLWAY_SHIM_LINK_SPEED_H
+#define SPILLWAY_SHIM_LINK_SPEED_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "bandwidth.h"
+
+/* Copies both ways between 16 MiB of the current context's device and as much pinned host memory, which are given back.
+ * Waits for these copies: some ten milliseconds. False: the memory could not be had, or more than a sixteenth of
+ * `free_bytes` would be needed. The calling thread is within a context's guard (context.h). */
+bool spw_link_speed(uint64_t free_bytes, struct spw_bandwidth *ret_bandwidth);
+#endif
