@@ -7,6 +7,7 @@ import os
 
 from harness import run
 from likeness import device_like, program_like
+from ranks import ranks
 from steady import ratio, steady_ms
 
 STEPS = 100
@@ -35,7 +36,9 @@ def rows(name, kind):
 
 
 def streams(table):
-    """ONLY, as in "gpt, h200": only the programs and devices whose names it is part of."""
+    """ONLY, as in "gpt, h200": only the programs and devices whose names it is part of. PyTorch's come last."""
     only = os.environ.get("ONLY", "")
     found = [row for name, kind in CASES if only in f"{name}, {kind}" for row in rows(name, kind)]
-    table("Steady state on several streams within a budget, as multiples of the step with unlimited memory (simulated)", COLUMNS, found)
+    if found:
+        table("Steady state on several streams within a budget, as multiples of the step with unlimited memory (simulated)", COLUMNS, found)
+    ranks(table, only)

@@ -13,93 +13,21 @@ import subprocess
 import sys
 import tempfile
 import time
-import uuid
 
-from harness import (BUILD, SPILLWAY, Run, environment, finish, no_misuse, read_json, require, same_results, sentence, within)
+from harness import BUILD, SPILLWAY, environment, finish, no_misuse, require, same_results, sentence, within
 from simulated import RANK_COUNT as COUNT
-from simulated import RANKS, beside_ranks, command_of_ranks, nccl_of, settings
+from simulated import RANKS, beside_ranks, command_of_ranks, settings
+from started_ranks import Ranks, end, process_of, processes_with, said_by
 
-PYTHON, LAYOUTS = os.environ["TORCH_PYTHON"], os.environ["TORCH_LAYOUTS"]
+STARTED = Ranks(COUNT, functools.partial(command_of_ranks, os.environ["TORCH_PYTHON"]),
+                {**settings(BUILD, os.environ["TORCH_LAYOUTS"]), **beside_ranks(BUILD)})
 PATIENCE = 300
 SOON = 10  # seconds in which the others end once a rank is gone
-EACH_ITS_OWN = 'eval "SPILLWAY_BUDGET=\\$BUDGET_$LOCAL_RANK"; export SPILLWAY_BUDGET; exec "$@"'
-MARK = "RANKS_OF_TEST"
 FIRST = next(iter(RANKS))
 
 
-def line_of(folder, options, steps, budgets):
-    """A shell gives each rank its own budget."""
-    line = command_of_ranks(PYTHON, options, steps, ("--redirects", "3", "--log-dir", folder), ("sh", "-c", EACH_ITS_OWN, "sh") if budgets else ())
-    return [SPILLWAY, "run", "--budget", str(budgets[0]), "--", *line] if budgets else line
-
-
-def settings_of(folder, mark, budgets):
-    files = {"SIMGPU_STATS": "stats.%p", "SPILLWAY_SUMMARY": "summary.%p"}
-    return environment({**settings(BUILD, LAYOUTS), **beside_ranks(BUILD), "LD_LIBRARY_PATH": os.path.dirname(nccl_of(BUILD)),
-                        "SIMGPU_ALIASES": "newest", "SPILLWAY_PLAN": "wait", "SPILLWAY_LOG": "info", MARK: mark,
-                        **{name: os.path.join(folder, file) for name, file in files.items()},
-                        **{f"BUDGET_{rank}": str(budget) for rank, budget in enumerate(budgets)}})
-
-
-def said_by(folder, rank, what):
-    """In the file that torchrun has sent it to."""
-    for path, _, names in os.walk(folder):
-        if path.endswith(f"attempt_0/{rank}") and what in names:
-            with open(os.path.join(path, what), encoding="utf-8", errors="replace") as file:
-                return file.read()
-    return ""
-
-
-def process_of(folder, rank):
-    found = re.search(r"^memory of process (\d+)$", said_by(folder, rank, "stdout.log"), re.MULTILINE)
-    return int(found.group(1)) if found else None
-
-
-def start(folder, options, steps, budgets):
-    mark = uuid.uuid4().hex
-    with open(os.path.join(folder, "torchrun"), "w", encoding="utf-8") as log:
-        return mark, subprocess.Popen(line_of(folder, options, steps, budgets), env=settings_of(folder, mark, budgets), cwd=folder,
-                                      stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
-
-
-def processes_with(mark):
-    """That are left of a run, wherever they went."""
-    found, wanted = [], f"{MARK}={mark}".encode()
-    for name in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            with open(f"/proc/{name}/environ", "rb") as file:
-                if wanted in file.read().split(b"\0"):
-                    found.append(int(name))
-        except OSError:
-            pass
-    return found
-
-
-def end(mark):
-    for process in processes_with(mark):
-        try:
-            os.kill(process, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-
-
 def trained(row, budgets=()):
-    """A Run for each rank."""
-    what = RANKS[row]
-    with tempfile.TemporaryDirectory(prefix="spillway-ranks-") as folder:
-        began = time.monotonic()
-        mark, torchrun = start(folder, what.options, what.steps, budgets)
-        try:
-            status = torchrun.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            status = -signal.SIGKILL
-        finally:
-            end(mark)
-        with open(os.path.join(folder, "torchrun"), encoding="utf-8") as file:
-            of_torchrun = file.read()
-        return [Run(f"rank {rank}: {row} {budgets}", status, said_by(folder, rank, "stdout.log"), said_by(folder, rank, "stderr.log") or of_torchrun,
-                    read_json(os.path.join(folder, f"stats.{process_of(folder, rank)}")),
-                    read_json(os.path.join(folder, f"summary.{process_of(folder, rank)}")), time.monotonic() - began) for rank in range(COUNT)]
+    return STARTED.trained(row, RANKS[row].options, RANKS[row].steps, budgets, PATIENCE)
 
 
 @functools.cache
@@ -151,7 +79,7 @@ def killed(row, share, seed, steps):
     choice = random.Random(seed)
     victim, when = choice.randrange(COUNT), choice.uniform(0, 20)
     with tempfile.TemporaryDirectory(prefix="spillway-ranks-") as folder:
-        mark, torchrun = start(folder, RANKS[row].options, steps, [peak(row, rank) * share // 100 for rank in range(COUNT)])
+        mark, torchrun = STARTED.start(folder, RANKS[row].options, steps, [peak(row, rank) * share // 100 for rank in range(COUNT)])
         try:
             wait_for_begin(folder, torchrun)
             time.sleep(when)
