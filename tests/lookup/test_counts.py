@@ -11,6 +11,7 @@ from lookup import BUILD  # noqa: E402
 
 DEVICE = Path(os.environ.get("LOOKUP_DEVICE", "nowhere"))
 ROUNDS = 5
+TOO_LITTLE = "128MiB"  # for a trace to copy something of its own, which measures the link
 
 
 class Counts(lookup.Case):
@@ -20,7 +21,7 @@ class Counts(lookup.Case):
             self.skipTest("the simulated device is not built")
         stats, summary = self.folder / "stats.json", self.folder / "summary.json"
         env = self.environment(None, SPILLWAY_DRIVER=None, LD_LIBRARY_PATH=str(DEVICE), SIMGPU_STATS=str(stats),
-                               SPILLWAY_SUMMARY=str(summary), **more)
+                               SPILLWAY_SUMMARY=str(summary), SIMGPU_MEMORY=TOO_LITTLE, **more)
         done = self.run_program(BUILD / program, ROUNDS, env=env)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return json.loads(stats.read_text()), json.loads(summary.read_text())
