@@ -131,6 +131,8 @@ static void go_on_recording(struct spw_known_iterations *known, struct spw_op *o
     if (number == SPW_NO_INDEX || place->sure == SPW_ITERATION_NO || place->shape != known->recording_shape ||
         begins_elsewhere)
         spw_known_iterations_stop_recording_locked(known);
+    else if (op->function && spw_function_is_collective(op->function))
+        spw_observer_takes_no_time(known->watch, number);
     else
         op->timed = spw_duration_take_locked(known->device, op->stream, number);
 }

@@ -53,6 +53,9 @@ int spw_observer_record(struct spw_observer *watch);
 bool spw_observer_is_recording(const struct spw_observer *watch);
 void spw_observer_stop_recording(struct spw_observer *watch); /* it was none; forgets it */
 
+/* Operation `number` of the recording waits for others most of the time that it takes: a plan counts none of it. */
+void spw_observer_takes_no_time(struct spw_observer *watch, uint32_t number);
+
 /* The recording is complete: nothing happened since its last operation but frees. Durations are still missing. 0, -EINVAL or
  * -ENOMEM. */
 int spw_observer_course(struct spw_observer *watch, struct spw_course **ret_course);

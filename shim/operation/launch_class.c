@@ -37,7 +37,7 @@ static uint64_t all_hits(unsigned count)
 }
 
 /* NCCL's kernels wait for other devices; by their names they are known to do so, not to do no more. */
-static bool is_collective(CUfunction f)
+bool spw_function_is_collective(CUfunction f)
 {
     char name[256];
     return strstr(spw_function_name(f, name, sizeof(name)), "nccl") != NULL;
@@ -67,7 +67,7 @@ static struct spw_launch_class *find_or_add(CUfunction function, uint64_t places
                                        .number = ++numbers,
                                        .writes = UINT64_MAX,
                                        .count = (uint8_t)(hits < SPW_CLASS_HITS ? hits : SPW_CLASS_HITS),
-                                       .is_collective = is_collective(function)};
+                                       .is_collective = spw_function_is_collective(function)};
     e->next = *first;
     *first = e;
     entries++;

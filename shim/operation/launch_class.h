@@ -126,6 +126,9 @@ void spw_launch_class_note_numbers_locked(struct spw_launch_class *set, const ui
  */
 bool spw_launch_class_covers(const struct spw_launch_class *set, const uint32_t *numbers, unsigned count);
 
+/* Its launches wait for other devices, as its name tells. */
+bool spw_function_is_collective(CUfunction function);
+
 /* A replay of the function was wrong: none is made any more, whatever a comparison under way may tell. That outlives its
  * module. Once there was no memory to note one, it holds of all. NULL: nothing happens. */
 void spw_function_condemn_locked(CUfunction function);

@@ -1,5 +1,5 @@
-/* test-known_iterations.c - what is told of an operation: where it was given what leads nowhere, that is not trusted again.
- */
+/* test-known_iterations.c - what is told of an operation: where it was given what leads nowhere, that is not trusted again;
+ * and what its duration counts for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "device_loop.h"
+#include "driver.h"
 #include "op.h"
 #include "known_iterations.h"
 #include "scan.h"
@@ -126,6 +128,39 @@ static void what_leads_to_nothing_alive_is_doubted_beside_a_table_of_addresses(v
     spw_pointer_tables_forget(table, table + LOOP_BYTES);
 }
 
+/* ---- durations ---- */
+
+static const struct spw_course *course_of_device(void)
+{
+    const struct spw_tuned_iterations *shapes = &loop.device->loop->known.shapes;
+    assert_int_equal(shapes->count, 1);
+    return shapes->list[0].course;
+}
+
+static CUresult name_of_collective(const char **name, CUfunction f)
+{
+    *name = "_Z32ncclDevKernel_AllReduce_Sum_f32_RING_LL";
+    return CUDA_SUCCESS;
+}
+
+/* What runs beside it has the time to itself, and how long it waits for others says nothing of the next iteration. */
+static void a_collective_takes_no_time_of_an_iteration(void **state)
+{
+    loop_start(&loop, (uint64_t)LOOP_TENSORS * LOOP_BYTES * 6 / 10, SPW_PLAN_WAIT);
+    spw_driver.cuFuncGetName = name_of_collective;
+    loop.named = LOOP_BACKWARD + 3;
+    loop_steps(&loop, 8);
+    const struct spw_course *course = course_of_device();
+    unsigned collectives = 0;
+    for (uint32_t i = 0; i < course->op_count; i++) {
+        const bool is_one = course->calls[i].function == loop.named;
+        collectives += is_one;
+        assert_true(is_one ? course->ops[i].us == 0 : course->ops[i].us > 0);
+    }
+    assert_int_equal(collectives, 1);
+    spw_driver.cuFuncGetName = NULL;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +169,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_slot_that_is_free_is_doubted, begin, end),
         cmocka_unit_test_setup_teardown(what_is_alive_on_another_device_is_not_doubted, begin, end),
         cmocka_unit_test_setup_teardown(what_leads_to_nothing_alive_is_doubted_beside_a_table_of_addresses, begin, end),
+        cmocka_unit_test(a_collective_takes_no_time_of_an_iteration),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

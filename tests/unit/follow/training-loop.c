@@ -24,7 +24,7 @@
 #include "steptime.h"
 #include "unlocked.h"
 
-enum { FORWARD = 100, BACKWARD = 200, LOAD = 300, INITIALISE = 400, EVALUATE = 500, CHECK = 600 };
+enum { FORWARD = 100, BACKWARD = LOOP_BACKWARD, LOAD = 300, INITIALISE = 400, EVALUATE = 500, CHECK = 600 };
 
 static struct spw_op op; /* the one that has begun */
 
@@ -58,6 +58,7 @@ bool loop_launch(struct training_loop *loop, uint64_t function, CUdeviceptr *hit
                          .read_only = read_only,
                          .doubted = loop->doubted,
                          .name = "a kernel",
+                         .function = function == loop->named ? (CUfunction)(uintptr_t)function : NULL,
                          .signature = {SPW_ITERATION_LAUNCH, function, loop->geometry}};
     if (spw_op_begin(&op) < 0 && (!loop->is_patient || spw_op_begin(&op) < 0)) {
         loop->refused++;

@@ -15,7 +15,8 @@
 enum {
     LOOP_LAYERS = 8,
     LOOP_TENSORS = 2 * LOOP_LAYERS + 1, /* alive at once, at most, as the loop is at first */
-    LOOP_STALE = 4
+    LOOP_STALE = 4,
+    LOOP_BACKWARD = 200 /* the function of the first layer's backward operation; the others' follow */
 };
 
 struct training_loop {
@@ -34,6 +35,7 @@ struct training_loop {
     unsigned stale;     /* so many weights (LOOP_STALE at most) each layer names as well, without being known by them */
     bool is_strict;     /* a copy out that is submitted behind an operation has to be due there */
     bool is_patient;    /* what is refused is asked for again, once */
+    uint64_t named;     /* launches of this function say that they are, so that its name can be asked for; 0: none does */
     uint64_t refused;   /* operations that there was no memory for */
     const struct spw_scan_doubted *doubted;    /* of what is launched; NULL: nothing */
     void (*after)(struct training_loop *loop); /* behind each operation; NULL: nothing */
