@@ -129,7 +129,6 @@ __attribute__((destructor)) static void at_end(void)
 
 void spw_status_tell_locked(bool now)
 {
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_status_page *p = __atomic_load_n(&page, __ATOMIC_ACQUIRE);
     if (!p)
         return;
