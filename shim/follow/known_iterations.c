@@ -296,12 +296,10 @@ struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_i
     known->awaited = NULL;
     enter(known, SPW_KNOWN_LOOKING);
     spw_durations_stop_locked(known->device);
-    if (shape->state != SPW_TUNING_UNPLANNED) {
-        if (durations.strange_us > STRANGE * durations.all_us)
-            spw_tuning_learned(shape, shape->may_replay);
-        return NULL;
-    }
-    spw_tuning_plan(known->device, shape);
+    if (shape->state == SPW_TUNING_UNPLANNED)
+        spw_tuning_plan(known->device, shape);
+    else if (durations.strange_us > STRANGE * durations.all_us)
+        spw_tuning_learned(shape, shape->may_replay);
     return shape;
 }
 

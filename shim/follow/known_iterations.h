@@ -73,7 +73,8 @@ void spw_known_iterations_plan_remembered_locked(struct spw_known_iterations *kn
 /* Leaves what is known of each iteration of the device for later runs. */
 void spw_known_iterations_note_locked(struct spw_known_iterations *known);
 
-/* The shape whose durations have become complete, if it has its first plan by that; else NULL. */
+/* The shape whose durations have become complete, now that it has a plan; else NULL. Where it had one before, that is to be
+ * taken up anew all the same: what is not where the plan has it leaves then, in the middle of the first iteration. */
 struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_iterations *known);
 
 /* What is recorded, if anything, is none. */
