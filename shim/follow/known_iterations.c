@@ -112,6 +112,19 @@ static bool list_touches(const struct spw_device *d, const struct spw_op *op, st
 
 /* ---- telling of it */
 
+/* Kernels are known by what they are, and calls that are no launches of the program's by their names, so that iterations of
+ * earlier runs are found again. */
+static uint64_t function_of(const struct spw_op *op)
+{
+    struct spw_hash hash;
+    if (op->function)
+        return spw_kernel_profile_number_locked(op->function);
+    if (!op->name || op->signature.function != (uint64_t)(uintptr_t)op->name)
+        return op->signature.function;
+    spw_hash_host(op->name, strlen(op->name), &hash);
+    return hash.word[0];
+}
+
 void spw_known_iterations_stop_recording_locked(struct spw_known_iterations *known)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -148,7 +161,8 @@ int spw_known_iterations_tell_locked(struct spw_known_iterations *known, struct 
         return -ENOMEM;
     }
     const bool recording = spw_known_iterations_is_recording(known);
-    const struct spw_observer_op told = {op->signature, touches.list, touches.count, op->everything, !objects};
+    const struct spw_observer_op told = {op->signature,  touches.list, touches.count,
+                                         op->everything, !objects,     function_of(op)};
     const uint32_t number = spw_observer_note(known->watch, &told, &place);
     known->recorded = number;
     spw_scan_told(&place);

@@ -166,19 +166,11 @@ static void add_told(const struct spw_observer_op *op, bool loose, struct spw_it
     }
 }
 
-/* Kernels are known by what they are, so that iterations of earlier runs are found again. */
-static uint64_t function_of(const struct spw_signature *signature)
-{
-    return signature->kind == SPW_ITERATION_LAUNCH
-               ? spw_kernel_profile_number_locked((CUfunction)(uintptr_t)signature->function)
-               : signature->function;
-}
-
 uint32_t spw_observer_note(struct spw_observer *w, const struct spw_observer_op *op, struct spw_iteration_place *ret_place)
 {
     struct spw_iteration_touch list[LOOKED_AT];
     struct spw_iteration_op told = {.kind = op->signature.kind,
-                                    .function = function_of(&op->signature),
+                                    .function = op->function,
                                     .geometry = op->signature.geometry,
                                     .everything = op->everything,
                                     .touches = list};

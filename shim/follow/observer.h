@@ -39,6 +39,8 @@ struct spw_observer_op {
     uint32_t count;
     bool everything; /* that there is */
     bool order_known;
+    uint64_t
+        function; /* what the detector knows the call by: the signature's, or a number that is the same in each process */
 };
 uint32_t spw_observer_note(struct spw_observer *watch, const struct spw_observer_op *op,
                            struct spw_iteration_place *ret_place);

@@ -32,7 +32,7 @@ static struct spw_observer_touch block_touch(CUdeviceptr address)
 
 static void tell(const struct spw_observer_touch *touches, uint32_t count, bool order_known)
 {
-    const struct spw_observer_op op = {{SPW_ITERATION_LAUNCH, FUNCTION, 0}, touches, count, false, order_known};
+    const struct spw_observer_op op = {{SPW_ITERATION_LAUNCH, FUNCTION, 0}, touches, count, false, order_known, FUNCTION};
     struct spw_iteration_place place;
     assert_int_not_equal(spw_observer_note(watch, &op, &place), SPW_NO_INDEX);
 }
