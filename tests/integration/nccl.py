@@ -34,6 +34,16 @@ def stays(way, command):
         finished = run([*command, "--others", "3"], budget=budget)
         same_in_budget(rest, finished, budget)
 
+    @sentence(f"{way}: an iteration with calls of NCCL is left in a profile and found again, and the driver is asked of nothing that is no function")
+    def _():
+        with tempfile.TemporaryDirectory(prefix="spillway-nccl-") as folder:
+            rest = run([*command, "--rounds", "12"])
+            for again in (False, True):
+                finished = run([*command, "--rounds", "12"], budget=rest.peak // 2,
+                               env={"SPILLWAY_PROFILE": os.path.join(folder, "p"), "SPILLWAY_PLAN": "wait", "SPILLWAY_LOG": "info"})
+                same_in_budget(rest, finished, rest.peak // 2)
+                require(("known from an earlier run" in finished.errors) == again, again, finished.errors)
+
     @sentence(f"{way}: where NCCL is to know buffers from one call to the next, each stays for good")
     def _():
         refused = run([*command, "--others", "3"], budget=plain[way].peak * 40 // 100, env={"NCCL_LOCAL_REGISTER": "1"})

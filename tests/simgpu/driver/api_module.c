@@ -1,8 +1,10 @@
 /* api_module.c - modules, libraries, and what can be asked about their kernels. */
+#include <stdio.h>
 #include <string.h>
 
 #include "driver.h"
 #include "module.h"
+#include "stats.h"
 
 SIMGPU_EXPORT CUresult cuModuleLoadData(CUmodule *module, const void *image)
 {
@@ -269,12 +271,24 @@ SIMGPU_EXPORT CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
 
 /* ---- what is known about a kernel ---- */
 
+/* A driver may follow what it is given as a handle: what never was one of either kind is a fault of the caller's, although it
+ * gets an answer here. */
+static void look_for_strays(const char *call_name, const void *handle)
+{
+    if (!handle || handle_is(HANDLE_FUNCTION, handle) || handle_is(HANDLE_KERNEL, handle))
+        return;
+    fprintf(stderr, "simgpu: %s of %p, which is no function\n", call_name, handle);
+    stats.faults++;
+}
+
 static CUresult name_of(const char *call_name, const char **name, enum handle kind, const void *handle)
 {
     struct call call;
     CUresult r = driver_enter(&call, call_name, NEEDS_INIT);
     if (r == CUDA_SUCCESS && !name)
         r = CUDA_ERROR_INVALID_VALUE;
+    if (r == CUDA_SUCCESS)
+        look_for_strays(call_name, handle);
     if (r == CUDA_SUCCESS && !handle_is(kind, handle))
         r = CUDA_ERROR_INVALID_HANDLE;
     if (r == CUDA_SUCCESS)
