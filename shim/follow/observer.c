@@ -45,7 +45,7 @@ static struct spw_block **live_blocks(const struct spw_device *d, uint32_t *ret_
     return list;
 }
 
-/* The iterations that earlier runs have left: the latest, for the detector has room for so many. */
+/* The iterations that earlier runs have left: the detector has room for as many as a profile keeps. */
 static void remember(struct spw_observer *w)
 {
     const struct spw_profile_iterations *known = spw_kernel_profile_iterations_locked();

@@ -271,8 +271,8 @@ SIMGPU_EXPORT CUresult cuFuncGetModule(CUmodule *module, CUfunction function)
 
 /* ---- what is known about a kernel ---- */
 
-/* A driver may follow what it is given as a handle: what never was one of either kind is a fault of the caller's, although it
- * gets an answer here. */
+/* A driver may follow what it is given as a handle: what never was one of either kind is a fault of the caller's, although
+ * it gets an answer here. */
 static void look_for_strays(const char *call_name, const void *handle)
 {
     if (!handle || handle_is(HANDLE_FUNCTION, handle) || handle_is(HANDLE_KERNEL, handle))
