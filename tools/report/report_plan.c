@@ -1,4 +1,5 @@
-/* report_plan.c - what a smaller budget would cost: the budget-to-slowdown curve of the iteration, planned quickly. */
+/* report_plan.c - what a smaller budget would cost: the budget-to-slowdown curve of the iteration, as a run would plan
+ * it. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 /* Beyond these a report would take too long over it; `spillway plan` has no such limits. */
 enum { MOST_OPS = 10000, MOST_TENSORS = 50000, MOST_TOUCHES = 1000000 };
+enum { WHOLE_S = 5 }; /* of computation for the whole curve: that much work, so that the same comes of it each time */
 
 /* The device with the most memory in use; most runs have one. */
 static uint32_t fullest_device(const struct model *m)
@@ -19,13 +21,6 @@ static uint32_t fullest_device(const struct model *m)
         if (m->devices[i].peak_bytes > m->devices[fullest].peak_bytes)
             fullest = i;
     return m->device_count ? m->devices[fullest].ordinal : 0;
-}
-
-/* A planner that takes a glance, and the same curve each time. */
-static const struct spw_planner *quick_planner(void)
-{
-    const struct spw_planner *planner = spw_planner_find("delta");
-    return planner ? planner : spw_planners;
 }
 
 static json_t *ns(double us)
@@ -49,15 +44,15 @@ static json_t *point_of(const struct plan_outcome *o)
 
 static json_t *curve_of(struct iteration *it, uint32_t device)
 {
+    const struct spw_planner *planner = spw_planner_find("auto"); /* the one that a run plans with */
+    const double step_share = it->graph->op_count <= 1000 ? 0.1 : 0.2;
     struct plan_wish wish = {
-        .host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .seed = 1, .time_limit_s = 0.02};
-    const struct spw_planner *planner = quick_planner();
-    const uint32_t ops = it->graph->op_count;
+        .host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .seed = 1, .time_limit_s = WHOLE_S * step_share};
     struct plan_outcomes outcomes;
     int r = plan_wish_for(it, 0, &wish);
     if (r < 0)
         return NULL;
-    r = plan_sweep(&wish, planner, ops <= 1000 ? 0.1 : 0.2, &outcomes);
+    r = plan_sweep(&wish, planner, step_share, &outcomes);
     if (r < 0)
         return r == -ENOMEM ? NULL : json_null();
     json_t *points = json_array();

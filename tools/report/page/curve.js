@@ -86,7 +86,7 @@ class Curve {
             return [make("p", {class: "alarm"}, `No plan keeps within ${bytesText(budget)}. ${smallest}`)];
         const what = make("p", null, `Planned within ${bytesText(point.budget_bytes)}: `, make("b", {id: "plan-ratio"}, `${point.ratio.toFixed(3)} ×`),
                           ` the time with unlimited memory, and nothing can do with less than ${point.bound.toFixed(3)} ×. `, this.meansText(point));
-        return [what, make("p", {class: "note"}, `${smallest} Predicted by planner ${plan.planner}, which takes a glance; `, make("code", null, "spillway plan"), " looks longer.")];
+        return [what, make("p", {class: "note"}, `${smallest} Predicted by planner ${plan.planner}, the one of a run; `, make("code", null, "spillway plan"), " searches longer.")];
     }
 
     meansText(point) {
