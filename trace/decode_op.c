@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 static bool get_shape(struct spw_column *cursor, struct spw_record_op *ret_op)
 {
     uint8_t kind, flags;
@@ -68,14 +70,7 @@ static inline bool get_touch(struct spw_column *cursor, struct spw_touch *touch,
  * the room is bounded by the frame. */
 static struct spw_touch *once_room(struct spw_decoder *decoder, uint32_t count)
 {
-    if (count > decoder->once_room || !decoder->once) {
-        struct spw_touch *grown = realloc(decoder->once, (count ? count : 1) * sizeof *grown);
-        if (!grown)
-            return NULL;
-        decoder->once = grown;
-        decoder->once_room = count;
-    }
-    return decoder->once;
+    return SPW_GROW(decoder->once, decoder->once_room, (size_t)count + 1) < 0 ? NULL : decoder->once;
 }
 
 /* The touches of a shape's first use. */

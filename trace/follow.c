@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 enum { SHIFTS = 64 };
 
 struct spw_trace_follow {
@@ -68,15 +70,8 @@ static uint64_t mix(uint64_t h, uint64_t value)
 
 int spw_follow_function(struct spw_trace_follow *f, uint32_t id, const char *name)
 {
-    if (id >= f->function_room) {
-        size_t room = 2 * (size_t)id + 64;
-        void *more = room <= UINT32_MAX ? realloc(f->functions, room * sizeof(*f->functions)) : NULL;
-        if (!more)
-            return -ENOMEM;
-        f->functions = more;
-        memset(f->functions + f->function_room, 0, (room - f->function_room) * sizeof(*f->functions));
-        f->function_room = (uint32_t)room;
-    }
+    if (SPW_GROW(f->functions, f->function_room, (size_t)id + 1) < 0)
+        return -ENOMEM;
     uint64_t hash = 0;
     for (const char *at = name; *at; at++)
         hash = mix(hash, (unsigned char)*at);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "grow.h"
+
 enum { FIRST_ROOM = 256 << 10 };
 
 int spw_input_open(const char *path, struct spw_input *ret_input)
@@ -35,14 +37,7 @@ static int make_room(struct spw_input *input, size_t wanted)
     memmove(input->bytes, input->bytes + input->begin, input->end - input->begin);
     input->end -= input->begin;
     input->begin = 0;
-    if (wanted <= input->room)
-        return 0;
-    uint8_t *grown = realloc(input->bytes, 2 * wanted); /* so that what is left over is seldom moved */
-    if (!grown)
-        return -ENOMEM;
-    input->bytes = grown;
-    input->room = 2 * wanted;
-    return 0;
+    return SPW_GROW(input->bytes, input->room, wanted);
 }
 
 size_t spw_input_have(struct spw_input *input, size_t wanted)

@@ -11,6 +11,7 @@
 #include <zstd.h>
 
 #include "decode.h"
+#include "grow.h"
 #include "input.h"
 
 struct spw_trace_reader {
@@ -122,18 +123,6 @@ static int leave(struct spw_trace_reader *r, size_t bytes, struct spw_trace_prob
     return problem(ret_problem, from, "%s", reason);
 }
 
-static bool grow_raw(struct spw_trace_reader *r, size_t wanted)
-{
-    if (wanted <= r->raw_room)
-        return true;
-    uint8_t *grown = realloc(r->raw, wanted);
-    if (!grown)
-        return false;
-    r->raw = grown;
-    r->raw_room = wanted;
-    return true;
-}
-
 /* Frames do not overlap, so those that cannot be unpacked are no longer than the file in all. Where they are, it was made
  * to keep us busy. */
 static bool is_made_to_waste(const struct spw_trace_reader *r)
@@ -143,7 +132,7 @@ static bool is_made_to_waste(const struct spw_trace_reader *r)
 
 static bool unpack(struct spw_trace_reader *r, const struct spw_frame_head *head, const uint8_t *packed)
 {
-    return grow_raw(r, head->raw_bytes) &&
+    return SPW_GROW(r->raw, r->raw_room, head->raw_bytes) == 0 &&
            ZSTD_decompressDCtx(r->zstd, r->raw, head->raw_bytes, packed, head->packed_bytes) == head->raw_bytes;
 }
 

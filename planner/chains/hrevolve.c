@@ -13,6 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "grow.h"
+
 struct entry {
     double fresh, stored;
     uint32_t split; /* of `stored`: j; 0: the levels below do it */
@@ -167,14 +169,8 @@ static int act(const struct writer *w, enum spw_action_kind kind, uint32_t level
 
 static int push(struct writer *w, struct task task)
 {
-    if (w->count == w->room) {
-        const size_t room = w->room ? 2 * w->room : 64;
-        struct task *grown = reallocarray(w->tasks, room, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        w->tasks = grown;
-        w->room = room;
-    }
+    if (SPW_GROW(w->tasks, w->room, w->count + 1) < 0)
+        return -ENOMEM;
     w->tasks[w->count++] = task;
     return 0;
 }

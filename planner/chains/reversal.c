@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "grow.h"
+
 void spw_reversal_finish(struct spw_reversal *reversal)
 {
     free(reversal->actions);
@@ -12,14 +14,8 @@ void spw_reversal_finish(struct spw_reversal *reversal)
 
 int spw_reversal_add(struct spw_reversal *reversal, const struct spw_reversal_action *action)
 {
-    if (reversal->count == reversal->room) {
-        const size_t room = reversal->room ? 2 * reversal->room : 64;
-        struct spw_reversal_action *grown = reallocarray(reversal->actions, room, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        reversal->actions = grown;
-        reversal->room = room;
-    }
+    if (SPW_GROW(reversal->actions, reversal->room, reversal->count + 1) < 0)
+        return -ENOMEM;
     reversal->actions[reversal->count++] = *action;
     return 0;
 }

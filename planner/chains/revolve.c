@@ -7,6 +7,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "grow.h"
+
 typedef unsigned __int128 wide;
 
 uint64_t spw_revolve_longest(uint64_t slots, uint64_t repetitions)
@@ -90,14 +92,8 @@ void spw_revolve_finish(struct spw_revolve *revolve)
 
 static int push(struct spw_revolve *revolve)
 {
-    if (revolve->stored_count == revolve->room) {
-        const uint64_t room = revolve->room ? 2 * revolve->room : 16;
-        uint64_t *grown = reallocarray(revolve->stored, room, sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        revolve->stored = grown;
-        revolve->room = room;
-    }
+    if (SPW_GROW(revolve->stored, revolve->room, revolve->stored_count + 1) < 0)
+        return -ENOMEM;
     revolve->stored[revolve->stored_count++] = revolve->work;
     return 0;
 }

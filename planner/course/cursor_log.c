@@ -1,7 +1,7 @@
 /* cursor_log.c - a list of events that begins anew with each iteration, and a short one of who is left of it. */
 #include "course/cursor_log.h"
 
-#include "course/grow.h"
+#include "grow.h"
 
 void spw_cursor_log(struct spw_cursor *c, struct spw_cursor_event event)
 {

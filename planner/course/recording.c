@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "course/course_make.h"
-#include "course/grow.h"
+#include "grow.h"
 
 enum { FIRST_SLOTS = 256 };
 

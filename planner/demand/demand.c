@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "search/compose.h"
 #include "demand/starts.h"
 
@@ -49,7 +50,6 @@ static int create(const struct spw_plan_request *request, const struct spw_deman
     d->may_copy = policy->copies && request->may_copy;
     d->may_replay = policy->replays && request->may_replay;
     d->most_work = (uint64_t)graph->op_count * WORK_PER_OP;
-    d->frame_room = 64;
     d->used_us = malloc(tensors * sizeof *d->used_us);
     d->made_us = malloc(tensors * sizeof *d->made_us);
     d->entered = malloc(tensors * sizeof *d->entered);
@@ -57,9 +57,8 @@ static int create(const struct spw_plan_request *request, const struct spw_deman
     d->where = malloc(tensors * sizeof *d->where);
     d->pins = malloc(tensors * sizeof *d->pins);
     d->can_replay = calloc((size_t)graph->use_count + 1, 1);
-    d->frames = malloc(d->frame_room * sizeof *d->frames);
     d->under_way = malloc(graph->op_count * sizeof *d->under_way);
-    if (!d->used_us || !d->made_us || !d->entered || !d->resident || !d->where || !d->pins || !d->can_replay || !d->frames ||
+    if (!d->used_us || !d->made_us || !d->entered || !d->resident || !d->where || !d->pins || !d->can_replay ||
         !d->under_way || spw_lineage_create(graph, &d->lineage) < 0) {
         destroy(d);
         return -ENOMEM;
@@ -225,13 +224,8 @@ static int push(struct spw_demand *d, uint32_t op)
 {
     if (op == SPW_NO_INDEX || !d->may_replay || d->under_way[op] || ++d->work > d->most_work)
         return -ENOSPC;
-    if (d->frame_count == d->frame_room) {
-        struct spw_demand_frame *grown = realloc(d->frames, 2 * (size_t)d->frame_room * sizeof *grown);
-        if (!grown)
-            return -ENOMEM;
-        d->frames = grown;
-        d->frame_room *= 2;
-    }
+    if (SPW_GROW(d->frames, d->frame_room, d->frame_count + 1) < 0)
+        return -ENOMEM;
     d->frames[d->frame_count++] = (struct spw_demand_frame){op};
     d->under_way[op] = true;
     return announce(d, &d->graph->ops[op]);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 struct spw_evicted {
     const struct spw_graph *graph;
     double *made_us; /* for each use of a tensor: what all operations that have written it have cost by then */
@@ -173,15 +175,10 @@ double spw_evicted_class_us(struct spw_evicted *e, uint32_t tensor, uint64_t *wo
 static int add_node(struct spw_evicted *e, uint32_t tensor)
 {
     if (e->node_count == e->node_room) {
-        uint32_t *parents = realloc(e->parents, 2 * e->node_room * sizeof *parents);
-        if (!parents)
+        const size_t had = e->node_room;
+        if (SPW_RESIZE(e->parents, had, 2 * had) < 0 || SPW_RESIZE(e->class_us, had, 2 * had) < 0)
             return -ENOMEM;
-        e->parents = parents;
-        double *class_us = realloc(e->class_us, 2 * e->node_room * sizeof *class_us);
-        if (!class_us)
-            return -ENOMEM;
-        e->class_us = class_us;
-        e->node_room *= 2;
+        e->node_room = 2 * had;
     }
     const uint32_t node = (uint32_t)e->node_count++;
     e->node[tensor] = e->parents[node] = node;

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 int spw_graph_create(double d2h_bytes_per_us, double h2d_bytes_per_us, struct spw_graph **ret_graph)
 {
     struct spw_graph *graph = calloc(1, sizeof *graph);
@@ -30,26 +32,10 @@ void spw_graph_destroy(struct spw_graph *graph)
     free(graph);
 }
 
-/* Makes room for `more` elements behind `count`; NULL: there is no memory, and the old array is as it was. */
-static void *grown(void *array, uint32_t count, uint32_t more, uint32_t *room, size_t element)
-{
-    if (more > UINT32_MAX / 2 - count)
-        return NULL;
-    if (array && count + more <= *room)
-        return array;
-    const uint32_t wanted = count + more > 2 * *room ? count + more + 16 : 2 * *room;
-    void *larger = realloc(array, wanted * element);
-    if (larger)
-        *room = wanted;
-    return larger;
-}
-
 int spw_graph_add_tensor(struct spw_graph *graph, const struct spw_graph_tensor *tensor)
 {
-    void *larger = grown(graph->tensors, graph->tensor_count, 1, &graph->tensor_room, sizeof *graph->tensors);
-    if (!larger)
+    if (SPW_GROW(graph->tensors, graph->tensor_room, graph->tensor_count + 1) < 0)
         return -ENOMEM;
-    graph->tensors = larger;
     graph->tensors[graph->tensor_count++] = *tensor;
     return 0;
 }
@@ -57,17 +43,10 @@ int spw_graph_add_tensor(struct spw_graph *graph, const struct spw_graph_tensor 
 int spw_graph_add_op(struct spw_graph *graph, const struct spw_graph_op *op, const uint32_t *reads, uint32_t read_count,
                      const uint32_t *writes, uint32_t write_count)
 {
-    if (read_count > UINT32_MAX / 4 || write_count > UINT32_MAX / 4)
+    const size_t touched_count = (size_t)graph->touched_count + read_count + write_count;
+    if (SPW_GROW(graph->touched, graph->touched_room, touched_count + 1) < 0 ||
+        SPW_GROW(graph->ops, graph->op_room, graph->op_count + 1) < 0)
         return -ENOMEM;
-    void *larger =
-        grown(graph->touched, graph->touched_count, read_count + write_count, &graph->touched_room, sizeof *graph->touched);
-    if (!larger)
-        return -ENOMEM;
-    graph->touched = larger;
-    larger = grown(graph->ops, graph->op_count, 1, &graph->op_room, sizeof *graph->ops);
-    if (!larger)
-        return -ENOMEM;
-    graph->ops = larger;
     struct spw_graph_op *added = &graph->ops[graph->op_count++];
     *added = *op;
     added->first_read = graph->touched_count;

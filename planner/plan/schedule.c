@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 int spw_schedule_init(struct spw_schedule *schedule, const struct spw_graph *graph)
 {
     *schedule = (struct spw_schedule){.start = calloc((size_t)graph->tensor_count + 1, 1)};
@@ -20,20 +22,12 @@ void spw_schedule_finish(struct spw_schedule *schedule)
 
 int spw_schedule_reserve(struct spw_schedule *schedule, size_t room)
 {
-    if (room <= schedule->room)
-        return 0;
-    const size_t wanted = room > 2 * schedule->room ? room : 2 * schedule->room;
-    struct spw_step *grown = realloc(schedule->steps, wanted * sizeof *grown);
-    if (!grown)
-        return -ENOMEM;
-    schedule->steps = grown;
-    schedule->room = wanted;
-    return 0;
+    return SPW_GROW(schedule->steps, schedule->room, room);
 }
 
 int spw_schedule_add(struct spw_schedule *schedule, enum spw_step_kind kind, uint32_t id)
 {
-    if (schedule->count == schedule->room && spw_schedule_reserve(schedule, schedule->room + 64) < 0)
+    if (spw_schedule_reserve(schedule, schedule->count + 1) < 0)
         return -ENOMEM;
     schedule->steps[schedule->count++] = (struct spw_step){kind, id};
     return 0;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "plan/peaks.h"
 #include "plan/stock.h"
 
@@ -364,20 +365,11 @@ int spw_timer_create(const struct spw_graph *graph, const struct spw_machine *ma
     return 0;
 }
 
-static int make_freed_room(struct spw_freed **list, size_t room)
+static int make_stock_room(struct spw_stock *stock, size_t had, size_t room)
 {
-    struct spw_freed *larger = realloc(*list, room * sizeof *larger);
-    if (!larger)
-        return -ENOMEM;
-    *list = larger;
-    return 0;
-}
-
-static int make_stock_room(struct spw_stock *stock, size_t room)
-{
-    int r = make_freed_room(&stock->heap, room);
+    int r = SPW_RESIZE(stock->heap, had, room);
     for (int i = 0; i < SPW_FREED_ROWS && r == 0; i++)
-        r = make_freed_room(&stock->rows[i].list, room);
+        r = SPW_RESIZE(stock->rows[i].list, had, room);
     return r;
 }
 
@@ -387,20 +379,13 @@ static int make_room(struct spw_timer *tl, size_t steps)
     if (steps <= tl->room)
         return 0;
     const size_t room = steps + steps / 4 + 64;
-    if (make_stock_room(&tl->device, room) < 0)
+    if (make_stock_room(&tl->device, tl->room, room) < 0)
         return -ENOMEM;
-    if (tl->is_host_limited && make_stock_room(&tl->host, room + tl->graph->tensor_count) < 0)
+    if (tl->is_host_limited && make_stock_room(&tl->host, tl->room, room + tl->graph->tensor_count) < 0)
         return -ENOMEM;
-    for (int i = 0; i < 2 && tl->machine.duplex < 1; i++) {
-        struct interval *copies = realloc(tl->copies[i], room * sizeof *copies);
-        if (!copies)
+    for (int i = 0; i < 2 && tl->machine.duplex < 1; i++)
+        if (SPW_RESIZE(tl->copies[i], tl->room, room) < 0 || SPW_RESIZE(tl->other[i], tl->room, room) < 0)
             return -ENOMEM;
-        tl->copies[i] = copies;
-        copies = realloc(tl->other[i], room * sizeof *copies);
-        if (!copies)
-            return -ENOMEM;
-        tl->other[i] = copies;
-    }
     tl->room = room;
     return 0;
 }

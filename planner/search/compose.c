@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "plan/random.h"
 #include "search/compose_parts.h"
 
@@ -68,14 +69,8 @@ static int note_brief(struct spw_composer *c, const struct spw_touched_tensor *w
     for (uint32_t i = 0; i < count; i++) {
         if (!spw_composer_is_brief(c->choices[spw_composer_gap(c, writes[i].tensor)]))
             continue;
-        if (c->brief_count == c->brief_room) {
-            const uint32_t room = 2 * c->brief_room + 64;
-            uint32_t *larger = realloc(c->brief, room * sizeof *larger);
-            if (!larger)
-                return -ENOMEM;
-            c->brief = larger;
-            c->brief_room = room;
-        }
+        if (SPW_GROW(c->brief, c->brief_room, c->brief_count + 1) < 0)
+            return -ENOMEM;
         c->brief[c->brief_count++] = writes[i].tensor;
     }
     return 0;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "plan/lineage.h"
 
 size_t spw_cover_gaps(const struct spw_cover *cover, const struct spw_gap **ret_gaps)
@@ -50,14 +51,8 @@ static bool find_replay(struct spw_cover *c, struct spw_lineage *lineage, struct
         return true;
     gap->retained_count = spw_lineage_retained(lineage, &retained);
     gap->first_retained = c->retained_count;
-    if (c->retained_count + gap->retained_count > c->retained_room) {
-        const uint32_t room = 2 * (c->retained_count + gap->retained_count) + 64;
-        uint32_t *larger = realloc(c->retained, room * sizeof *larger);
-        if (!larger)
-            return c->is_out_of_memory = true, false;
-        c->retained = larger;
-        c->retained_room = room;
-    }
+    if (SPW_GROW(c->retained, c->retained_room, c->retained_count + gap->retained_count) < 0)
+        return c->is_out_of_memory = true, false;
     for (uint32_t i = 0; i < gap->retained_count; i++)
         c->retained[c->retained_count++] = retained[i];
     return true;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "plan/random.h"
+#include "grow.h"
 #include "search/improve_parts.h"
 
 /* Shares of the search, found by trying them on the graphs in tests/graphs and on recorded iterations. */
@@ -28,10 +29,8 @@ static int compare_sizes(const void *a, const void *b, void *context)
 int spw_moves_find(struct spw_improver *s)
 {
     uint64_t total = 0, sum = 0;
-    uint32_t *larger = realloc(s->movable, (s->gap_count + 1) * sizeof *s->movable);
-    if (!larger)
+    if (SPW_GROW(s->movable, s->movable_room, s->gap_count + 1) < 0)
         return -ENOMEM;
-    s->movable = larger;
     s->movable_count = s->useful_count = 0;
     for (int useful = 1; useful >= 0; useful--) {
         uint32_t *first = s->movable + s->movable_count;

@@ -18,7 +18,7 @@ struct spw_improver {
     const struct spw_gap *gaps; /* the cover's */
     size_t gap_count, choice_count;
     uint32_t *movable; /* gaps worth a move, the useful ones first */
-    size_t movable_count, useful_count;
+    size_t movable_count, movable_room, useful_count;
     uint8_t *choices, *trial, *best_choices; /* where the search stands, one that is looked at, and the best */
     double cost;                             /* of where it stands */
     double kept_us;                          /* the cost of what the composer keeps, within this budget; NAN: not known */

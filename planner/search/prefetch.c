@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
+
 struct arrival { /* a copy in */
     uint32_t tensor;
     uint32_t earliest, slot; /* the slot from which the tensor is absent; where it is put */
@@ -80,23 +82,11 @@ static int make_room(struct spw_prefetcher *p, size_t steps)
     const size_t room = steps + steps / 4 + 64;
     if (steps + 2 <= p->room)
         return 0;
-    struct spw_step *new_steps = realloc(p->steps, room * sizeof *p->steps);
-    p->steps = new_steps ? new_steps : p->steps;
-    uint32_t *new_slots = realloc(p->slots, room * sizeof *p->slots);
-    p->slots = new_slots ? new_slots : p->slots;
-    uint64_t *new_level = realloc(p->level, room * sizeof *p->level);
-    p->level = new_level ? new_level : p->level;
-    uint64_t *new_most = realloc(p->most, (room / BLOCK + 1) * sizeof *p->most);
-    p->most = new_most ? new_most : p->most;
-    uint64_t *new_more = realloc(p->more, (room / BLOCK + 1) * sizeof *p->more);
-    p->more = new_more ? new_more : p->more;
-    uint32_t *new_begin = realloc(p->begin, PARTS * room * sizeof *p->begin);
-    p->begin = new_begin ? new_begin : p->begin;
-    double *new_time = realloc(p->time_us, room * sizeof *p->time_us);
-    p->time_us = new_time ? new_time : p->time_us;
-    struct arrival *new_arrivals = realloc(p->arrivals, room * sizeof *p->arrivals);
-    p->arrivals = new_arrivals ? new_arrivals : p->arrivals;
-    if (!new_steps || !new_slots || !new_level || !new_most || !new_more || !new_begin || !new_time || !new_arrivals)
+    const size_t had = p->room, had_blocks = had ? had / BLOCK + 1 : 0, blocks = room / BLOCK + 1;
+    if (SPW_RESIZE(p->steps, had, room) < 0 || SPW_RESIZE(p->slots, had, room) < 0 || SPW_RESIZE(p->level, had, room) < 0 ||
+        SPW_RESIZE(p->most, had_blocks, blocks) < 0 || SPW_RESIZE(p->more, had_blocks, blocks) < 0 ||
+        SPW_RESIZE(p->begin, PARTS * had, PARTS * room) < 0 || SPW_RESIZE(p->time_us, had, room) < 0 ||
+        SPW_RESIZE(p->arrivals, had, room) < 0)
         return -ENOMEM;
     p->room = room;
     return 0;

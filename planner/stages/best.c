@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "grow.h"
+
 enum { ROUNDS = 2 }; /* each moves the copies by the times of the one before */
 
 int spw_best_init(struct spw_best *best, const struct spw_plan_request *request, struct spw_schedule *found)
@@ -29,24 +31,12 @@ void spw_best_finish(struct spw_best *best)
     free(best->start_us);
 }
 
-static int make_room(struct spw_best *best, size_t count)
-{
-    if (count < best->start_room)
-        return 0;
-    double *larger = realloc(best->start_us, (count + 1) * sizeof *larger);
-    if (!larger)
-        return -ENOMEM;
-    best->start_us = larger;
-    best->start_room = count + 1;
-    return 0;
-}
-
 /* 0, -ENOSPC or -ENOMEM; the times are in best->start_us. */
 static int judge(struct spw_best *best, const struct spw_schedule *schedule)
 {
     struct spw_timing timing;
     size_t stuck;
-    int r = make_room(best, schedule->count);
+    int r = SPW_GROW(best->start_us, best->start_room, schedule->count + 1);
     if (r == 0)
         r = spw_timer_run(best->timer, schedule, best->request->device_bytes, best->start_us, &timing, &stuck);
     if (r < 0)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "stages/best.h"
+#include "grow.h"
 #include "stages/planners.h"
 #include "stages/pofo.h"
 #include "stages/stage_menu.h"
@@ -30,13 +31,8 @@ struct work {
 
 static int add(struct work *w, struct spw_stage_action action)
 {
-    if (w->count == w->room) {
-        struct spw_stage_action *larger = realloc(w->actions, (2 * w->room + 256) * sizeof *larger);
-        if (!larger)
-            return -ENOMEM;
-        w->actions = larger;
-        w->room = 2 * w->room + 256;
-    }
+    if (SPW_GROW(w->actions, w->room, w->count + 1) < 0)
+        return -ENOMEM;
     w->actions[w->count++] = action;
     return 0;
 }

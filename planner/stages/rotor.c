@@ -5,6 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "grow.h"
+
 struct spw_rotor {
     const struct spw_rotor_stage *stages;
     uint32_t count, slots;
@@ -22,14 +24,8 @@ void spw_rotor_actions_finish(struct spw_rotor_actions *actions)
 
 int spw_rotor_actions_add(struct spw_rotor_actions *actions, enum spw_rotor_act act, uint32_t stage, uint32_t option)
 {
-    if (actions->count == actions->room) {
-        const size_t room = 2 * actions->room + 64;
-        struct spw_rotor_action *list = realloc(actions->list, room * sizeof *list);
-        if (!list)
-            return -ENOMEM;
-        actions->list = list;
-        actions->room = room;
-    }
+    if (SPW_GROW(actions->list, actions->room, actions->count + 1) < 0)
+        return -ENOMEM;
     actions->list[actions->count++] = (struct spw_rotor_action){act, stage, option};
     return 0;
 }

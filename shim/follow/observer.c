@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "course/grow.h"
+#include "grow.h"
 #include "course/recording.h"
 #include "kernel_profile.h"
 #include "slab.h"

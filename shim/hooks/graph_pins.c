@@ -7,6 +7,7 @@
 #include "arena.h"
 #include "ask.h"
 #include "graph_nodes.h"
+#include "grow.h"
 #include "lock.h"
 #include "pin.h"
 #include "result.h"
@@ -26,14 +27,8 @@ static int add(struct addresses *a, CUdeviceptr address)
 {
     if (!spw_in_arena(address) || (a->count && a->list[a->count - 1] == address))
         return 0;
-    if (a->count == a->room) {
-        const size_t more = a->room ? 2 * a->room : 64;
-        CUdeviceptr *list = reallocarray(a->list, more, sizeof(*list));
-        if (!list)
-            return -ENOMEM;
-        a->list = list;
-        a->room = more;
-    }
+    if (SPW_GROW(a->list, a->room, a->count + 1) < 0)
+        return -ENOMEM;
     a->list[a->count++] = address;
     return 0;
 }
@@ -133,7 +128,7 @@ int spw_graph_pins_begin(struct spw_lasting *held, CUgraph graph)
 struct record {
     CUgraphExec exec;
     struct spw_lasting *list;
-    size_t count;
+    size_t count, room;
     bool lost; /* out of memory while adding: it is in no table */
     UT_hash_handle hh;
 };
@@ -161,11 +156,8 @@ static void keep_locked(const struct spw_lasting *held, CUgraphExec exec, bool i
         SPW_TABLE_NEW(records, exec, o, .exec = exec);
     if (o && instead)
         empty_locked(o);
-    struct spw_lasting *list = o ? reallocarray(o->list, o->count + 1, sizeof(*list)) : NULL;
-    if (!list)
-        return;
-    o->list = list;
-    o->list[o->count++] = *held;
+    if (o && SPW_GROW(o->list, o->room, o->count + 1) == 0)
+        o->list[o->count++] = *held;
 }
 
 void spw_graph_pins_end(struct spw_lasting *held, CUgraphExec exec, bool instead)

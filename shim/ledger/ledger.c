@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 
 #include "lock.h"
-#include "course/grow.h"
+#include "grow.h"
 #include "ask.h"
 #include "driver.h"
 #include "log.h"

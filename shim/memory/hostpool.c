@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "grow.h"
 #include "ranges.h"
 
 #define GRANULE         SPW_HOSTPOOL_GRANULE_BYTES
@@ -169,24 +170,11 @@ static int return_memory(const struct spw_hostpool *pool, struct slab *slab)
 
 /* ---- the pool's slabs ---- */
 
-static int make_room_for_a_slab(struct spw_hostpool *pool)
-{
-    if (pool->slab_count < pool->slab_room)
-        return 0;
-    size_t room = pool->slab_room == 0 ? 16 : 2 * pool->slab_room;
-    struct slab *slabs = realloc(pool->slabs, room * sizeof(*slabs));
-    if (slabs == NULL)
-        return -ENOMEM;
-    pool->slabs = slabs;
-    pool->slab_room = room;
-    return 0;
-}
-
 static int add_slab(struct spw_hostpool *pool, size_t bytes, struct slab **ret_slab)
 {
     struct slab slab = {.bytes = bytes};
 
-    int r = make_room_for_a_slab(pool);
+    int r = SPW_GROW(pool->slabs, pool->slab_room, pool->slab_count + 1);
     if (r < 0)
         return r;
     r = spw_ranges_create((uint32_t)(bytes / GRANULE), &slab.extents);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "grow.h"
 #include "lock.h"
 #include "log.h"
 #include "phys_pool_parts.h"
@@ -32,14 +33,12 @@ static struct spw_phys_bin *bin_of(struct spw_phys_pool *h, uint32_t granules)
     uint32_t i = spw_phys_pool_bin_position(h, granules);
     if (i < h->bin_count && h->bins[i].granules == granules)
         return &h->bins[i];
-    struct spw_phys_bin *grown = realloc(h->bins, (h->bin_count + 1) * sizeof(*grown));
-    if (!grown)
+    if (SPW_GROW(h->bins, h->bin_room, h->bin_count + 1) < 0)
         return NULL;
-    h->bins = grown;
-    memmove(&grown[i + 1], &grown[i], (h->bin_count - i) * sizeof(*grown));
-    grown[i] = (struct spw_phys_bin){.granules = granules};
+    memmove(&h->bins[i + 1], &h->bins[i], (h->bin_count - i) * sizeof(*h->bins));
+    h->bins[i] = (struct spw_phys_bin){.granules = granules};
     h->bin_count++;
-    return &grown[i];
+    return &h->bins[i];
 }
 
 static void release(struct spw_phys_pool *h, struct spw_piece piece)
@@ -100,15 +99,7 @@ bool spw_phys_pool_take_releasable_from(struct spw_phys_pool *h, struct spw_phys
 void spw_phys_pool_keep(struct spw_phys_pool *h, struct spw_piece piece)
 {
     struct spw_phys_bin *bin = bin_of(h, piece.granules);
-    if (bin && bin->count == bin->room) {
-        uint32_t room = bin->room ? bin->room * 2 : 8;
-        CUmemGenericAllocationHandle *grown = realloc(bin->handles, room * sizeof(*grown));
-        if (grown) {
-            bin->handles = grown;
-            bin->room = room;
-        }
-    }
-    if (!bin || bin->count == bin->room) { /* no memory to remember it by */
+    if (!bin || SPW_GROW(bin->handles, bin->room, bin->count + 1) < 0) { /* no memory to remember it by */
         spw_phys_pool_release(h, piece);
         return;
     }

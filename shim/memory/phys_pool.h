@@ -35,7 +35,7 @@ struct spw_phys_pool {
     struct spw_alias_map aliases;
     bool make_refused;     /* the device gave less than it had taken back: nothing is released for larger pieces any more */
     uint64_t remade_count; /* pieces that were made in place of others */
-    uint32_t bin_count;
+    uint32_t bin_count, bin_room;
     struct spw_phys_bin *bins; /* by size, ascending */
 };
 

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "grow.h"
+
 enum { LEAST_LIST = 4 };
 
-/* The list has room for LEAST_LIST, then for the next power of two. */
+/* The list has room for LEAST_LIST, then for the next power of two: each block has one, and keeps no number for that. */
 int spw_memory_append(struct spw_memory *m, struct spw_piece piece)
 {
     if (m->count == 0) {
@@ -14,12 +16,11 @@ int spw_memory_append(struct spw_memory *m, struct spw_piece piece)
     } else {
         if (m->count == 1 || (m->count >= LEAST_LIST && (m->count & (m->count - 1)) == 0)) {
             struct spw_piece only = spw_memory_piece(m, 0);
-            size_t room = m->count == 1 ? LEAST_LIST : (size_t)m->count * 2;
-            struct spw_piece *list = realloc(m->count == 1 ? NULL : m->pieces, room * sizeof(*list));
-            if (!list)
+            const size_t had = m->count == 1 ? 0 : m->count;
+            struct spw_piece *list = had ? m->pieces : NULL;
+            if (SPW_RESIZE(list, had, had ? 2 * had : LEAST_LIST) < 0)
                 return -ENOMEM;
-            if (m->count == 1)
-                list[0] = only;
+            list[0] = had ? list[0] : only;
             m->pieces = list;
         }
         m->pieces[m->count] = piece;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine.h"
+#include "grow.h"
 #include "lock.h"
 #include "pin.h"
 #include "retire.h"
@@ -24,19 +25,6 @@ static _Thread_local struct list {
     struct piece *pieces;
     unsigned count, room;
 } list;
-
-static bool reserve(unsigned more)
-{
-    if (list.count + more <= list.room)
-        return true;
-    const unsigned room = 2 * list.room + 16;
-    struct piece *moved = realloc(list.pieces, room * sizeof(*moved));
-    if (!moved)
-        return false;
-    list.pieces = moved;
-    list.room = room;
-    return true;
-}
 
 /* The stream cannot be waited for now, so it is still there, and nobody has taken its memory. */
 static void hold(struct piece piece)
@@ -94,7 +82,9 @@ int spw_handed_begin(const char *name, uint64_t number, CUstream stream, CUdevic
     }
     if (count == 0)
         return 0;
-    return reserve(count) ? run_op(pieces, count, read_only, hold) : -ENOMEM;
+    if (SPW_GROW(list.pieces, list.room, list.count + count) < 0)
+        return -ENOMEM;
+    return run_op(pieces, count, read_only, hold);
 }
 
 int spw_handed_renew(void)

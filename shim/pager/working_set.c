@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "devices.h"
+#include "grow.h"
 #include "lock.h"
 #include "retire.h"
 #include "scan.h"
@@ -96,13 +97,13 @@ static int gather_everything(struct spw_working_set *set)
 /* Room for more hits. */
 static bool lengthen(struct spw_op *op)
 {
-    const unsigned room = 4 * op->room + 16;
-    CUdeviceptr *longer = realloc(op->long_hits, room * sizeof(*longer));
-    if (!longer)
+    const bool is_first = !op->long_hits;
+    unsigned room = is_first ? 0 : op->room;
+    if (SPW_GROW(op->long_hits, room, 3 * op->room) < 0)
         return false;
-    if (!op->long_hits)
-        memcpy(longer, op->hits, op->count * sizeof(*longer));
-    op->hits = op->long_hits = longer;
+    if (is_first)
+        memcpy(op->long_hits, op->hits, op->count * sizeof(*op->hits));
+    op->hits = op->long_hits;
     op->room = room;
     return true;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "course/grow.h"
+#include "grow.h"
 
 static const char no_memory[] = "there was no memory to list them";
 

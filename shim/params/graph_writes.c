@@ -9,11 +9,10 @@
 #include "arena.h"
 #include "ask.h"
 #include "graph_nodes.h"
+#include "grow.h"
 #include "lock.h"
 #include "result.h"
 #include "tables.h"
-
-enum { STEP = 16 }; /* by so many writes a list grows */
 
 struct record {
     CUgraphExec exec;
@@ -51,12 +50,8 @@ static int add(struct spw_graph_writes *w, CUgraphNode node, const struct spw_bo
 {
     if (!matters(box))
         return 0;
-    if (w->count % STEP == 0) {
-        struct spw_graph_write *more = reallocarray(w->list, w->count + STEP, sizeof(*more));
-        if (!more)
-            return -ENOMEM;
-        w->list = more;
-    }
+    if (SPW_GROW(w->list, w->room, w->count + 1) < 0)
+        return -ENOMEM;
     w->list[w->count++] = (struct spw_graph_write){.node = node, .box = *box};
     return 0;
 }
@@ -255,7 +250,8 @@ struct spw_graph_writes spw_graph_writes_of(CUgraphExec exec)
     if (o)
         w = o->writes;
     w.is_unknown |= some_are_lost;
-    w.list = w.count ? reallocarray(NULL, w.count, sizeof(*w.list)) : NULL;
+    w.room = w.count;
+    w.list = w.count ? malloc(w.count * sizeof(*w.list)) : NULL;
     if (w.list)
         memcpy(w.list, o->writes.list, w.count * sizeof(*w.list));
     spw_unlock();

@@ -19,7 +19,7 @@ struct spw_graph_write {
 
 struct spw_graph_writes {
     struct spw_graph_write *list;
-    size_t count;
+    size_t count, room;
     bool calls_host; /* a function of the host's is among its nodes */
     bool is_unknown; /* there may be more, and others */
 };

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "tables.h"
-#include "course/grow.h"
+#include "grow.h"
 #include "ask.h"
 #include "casts.h"
 #include "driver.h"

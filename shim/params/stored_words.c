@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "course/grow.h"
+#include "grow.h"
 
 uint32_t spw_stored_words_at(const struct spw_stored_words *w, uint64_t place)
 {

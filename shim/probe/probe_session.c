@@ -10,7 +10,7 @@
 #include "refusals.h"
 #include "recorded_op.h"
 #include "call_args.h"
-#include "course/grow.h"
+#include "grow.h"
 #include "kernel_profile.h"
 #include "probe.h"
 #include "readable.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "course/grow.h"
+#include "grow.h"
 #include "residency.h"
 #include "transfers.h"
 #include "op.h"

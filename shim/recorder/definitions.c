@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "course/grow.h"
+#include "grow.h"
 #include "ask.h"
 #include "capture.h"
 #include "context.h"
@@ -210,15 +210,8 @@ static uint32_t function_types_room;
 
 static void note_types(uint32_t number, const struct spw_kernel_types *types)
 {
-    if (number >= function_types_room) {
-        const uint32_t room = number * 2 + 64;
-        struct spw_kernel_types **grown = realloc(function_types, room * sizeof(*grown));
-        if (!grown)
-            return;
-        memset(grown + function_types_room, 0, (room - function_types_room) * sizeof(*grown));
-        function_types = grown;
-        function_types_room = room;
-    }
+    if (SPW_GROW(function_types, function_types_room, number + 1) < 0)
+        return;
     struct spw_kernel_types *copy = spw_kernel_types_say_any(types) ? malloc(sizeof(*copy)) : NULL;
     if (copy)
         *copy = *types;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "tables.h"
-#include "course/grow.h"
+#include "grow.h"
 
 #include "recorder_lock.h"
 

@@ -74,7 +74,7 @@ def main():
     tree = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).resolve().parents[2]).resolve()
     pages = pages_of(tree)
     design, narrow = (sorted({path for pattern in patterns for path in tree.glob(pattern)}) for patterns in (DESIGN, NARROW))
-    sources = [path for folder in ("shim", "planner", "trace", "tools", "tests", "bench") for path in (tree / folder).rglob("*") if path.is_file()]
+    sources = [path for folder in ("common", "shim", "planner", "trace", "tools", "tests", "bench") for path in (tree / folder).rglob("*") if path.is_file()]
     files = {path.name for path in sources}
     identifiers = set().union(*(IDENTIFIER.findall(path.read_text(errors="replace")) for path in sources if path.suffix in (".c", ".h", ".py")))
     name = lambda path: path.relative_to(tree)  # noqa: E731

@@ -6,7 +6,7 @@ import pathlib
 import sys
 import tempfile
 
-FOLDERS = ("shim", "planner", "trace", "tools", "tests", "bench")
+FOLDERS = ("common", "shim", "planner", "trace", "tools", "tests", "bench")
 C, PYTHON = (".c", ".h", ".cu", ".cpp"), (".py",)
 FILE_LINES, FUNCTION_LINES, ONE_IN = 600, 60, 200
 LARGER = {"shim/driver/calls.h"}  # one table

@@ -29,7 +29,7 @@ static struct diff_row *named_row(struct diff_table *t, struct diff_names *rows,
 __attribute__((format(printf, 2, 3))) static int note(struct diff *d, const char *format, ...)
 {
     va_list values;
-    if (grow(&d->notes, &d->note_room, d->note_count + 1, sizeof(*d->notes)) < 0)
+    if (SPW_GROW(d->notes, d->note_room, d->note_count + 1) < 0)
         return -ENOMEM;
     va_start(values, format);
     int n = vasprintf(&d->notes[d->note_count], format, values);
@@ -89,7 +89,7 @@ static int figure(struct diff *d, const char *name, enum diff_unit unit, const u
 {
     if (!known[0] && !known[1])
         return 0;
-    if (grow(&d->figures, &d->figure_room, d->figure_count + 1, sizeof(*d->figures)) < 0)
+    if (SPW_GROW(d->figures, d->figure_room, d->figure_count + 1) < 0)
         return -ENOMEM;
     struct diff_figure *f = &d->figures[d->figure_count];
     *f = (struct diff_figure){.unit = unit, .name = strdup(name)};

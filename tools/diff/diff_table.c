@@ -48,7 +48,7 @@ struct diff_row *diff_table_at(struct diff_table *t, struct diff_names *rows, co
     if (!number)
         return NULL;
     if (*number == 0) {
-        if (grow(&t->rows, &t->room, t->count + 1, sizeof(*t->rows)) < 0)
+        if (SPW_GROW(t->rows, t->room, t->count + 1) < 0)
             return NULL;
         t->rows[t->count++] = (struct diff_row){.site = {MODEL_NONE, MODEL_NONE}};
         *number = t->count;

@@ -31,7 +31,7 @@ static bool inside(const struct pass *p)
 static int add_tensor(struct pass *p, struct live_entry *e, uint32_t before)
 {
     struct model *m = p->model;
-    int r = grow(&m->tensors, &p->tensor_room, m->tensor_count + 1, sizeof(*m->tensors));
+    int r = SPW_GROW(m->tensors, p->tensor_room, m->tensor_count + 1);
     if (r < 0)
         return r;
     e->tensor = m->tensor_count++;
@@ -127,9 +127,9 @@ static int touch(struct pass *p, struct model_op *op, uint32_t index, const stru
         m->touches[p->touched[e->tensor]].access |= access;
         return 0;
     }
-    int r = grow(&m->touches, &p->touch_room, m->touch_count + 1, sizeof(*m->touches));
+    int r = SPW_GROW(m->touches, p->touch_room, m->touch_count + 1);
     if (r == 0)
-        r = grow(&p->touched, &p->touched_room, (size_t)e->tensor + 1, sizeof(*p->touched));
+        r = SPW_GROW(p->touched, p->touched_room, (size_t)e->tensor + 1);
     if (r < 0)
         return r;
     p->touched[e->tensor] = m->touch_count;
@@ -151,7 +151,7 @@ static int take_op(struct pass *p, const struct spw_record_op *op)
     struct model *m = p->model;
     if (!inside(p))
         return ++p->next == p->first ? begin(p) : 0;
-    int r = grow(&m->iteration, &p->op_room, m->iteration_count + 1, sizeof(*m->iteration));
+    int r = SPW_GROW(m->iteration, p->op_room, m->iteration_count + 1);
     if (r < 0)
         return r;
     uint32_t index = m->iteration_count++;
@@ -195,7 +195,7 @@ static int take_wait(struct pass *p, const struct spw_record_wait *w)
     struct model *m = p->model;
     if (!inside(p) && p->next != p->end)
         return 0;
-    int r = grow(&m->iteration_waits, &p->wait_room, m->iteration_wait_count + 1, sizeof(*m->iteration_waits));
+    int r = SPW_GROW(m->iteration_waits, p->wait_room, m->iteration_wait_count + 1);
     if (r == 0)
         m->iteration_waits[m->iteration_wait_count++] =
             (struct model_wait){.kind = w->kind, .before = here(p), .time_ns = w->time_ns, .duration_ns = w->duration_ns};

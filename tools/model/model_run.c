@@ -60,7 +60,7 @@ static struct model_device *device_of(struct pass *p, uint32_t ordinal)
     for (uint32_t i = 0; i < m->device_count; i++)
         if (m->devices[i].ordinal == ordinal)
             return &m->devices[i];
-    if (m->device_count >= 1024 || grow(&m->devices, &p->device_room, m->device_count + 1, sizeof(*m->devices)) < 0)
+    if (m->device_count >= 1024 || SPW_GROW(m->devices, p->device_room, m->device_count + 1) < 0)
         return NULL;
     struct model_device *d = &m->devices[m->device_count++];
     d->ordinal = ordinal;
@@ -105,7 +105,7 @@ static int take_function(struct pass *p, const struct spw_record_function *r)
     struct model *m = p->model;
     if (!is_plausible(p, r->id))
         return 0;
-    int e = grow(&m->functions, &p->function_room, r->id + 1, sizeof(*m->functions));
+    int e = SPW_GROW(m->functions, p->function_room, r->id + 1);
     if (e < 0 || m->functions[r->id].name)
         return e;
     if (m->function_count <= r->id)
@@ -121,7 +121,7 @@ static int take_module(struct pass *p, const struct spw_record_module *r)
     struct model *m = p->model;
     if (!is_plausible(p, r->id))
         return 0;
-    int e = grow(&m->modules, &p->module_room, r->id + 1, sizeof(*m->modules));
+    int e = SPW_GROW(m->modules, p->module_room, r->id + 1);
     if (e < 0 || m->modules[r->id].path)
         return e;
     if (m->module_count <= r->id)
@@ -142,7 +142,7 @@ static int take_site(struct pass *p, const struct spw_record_site *r)
     struct model *m = p->model;
     if (!is_plausible(p, r->id))
         return 0;
-    int e = grow(&m->sites, &p->site_room, r->id + 1, sizeof(*m->sites));
+    int e = SPW_GROW(m->sites, p->site_room, r->id + 1);
     if (e < 0 || m->sites[r->id].frames)
         return e;
     if (m->site_count <= r->id)
@@ -162,7 +162,7 @@ static int take_stream(struct pass *p, const struct spw_record_stream *r)
     struct model *m = p->model;
     if (!is_plausible(p, r->id))
         return 0;
-    int e = grow(&m->streams, &p->stream_room, r->id + 1, sizeof(*m->streams));
+    int e = SPW_GROW(m->streams, p->stream_room, r->id + 1);
     if (e < 0)
         return e;
     if (m->stream_count <= r->id)
@@ -198,7 +198,7 @@ static int take_refusal(struct pass *p, const struct spw_record_refusal *r)
         forget_refusals(m, r->device);
     if (m->refusal_count == MAX_REFUSALS)
         return 0;
-    if (grow(&m->refusals, &p->refusal_room, m->refusal_count + 1, sizeof(*m->refusals)) < 0)
+    if (SPW_GROW(m->refusals, p->refusal_room, m->refusal_count + 1) < 0)
         return -ENOMEM;
     struct model_refusal *it = &m->refusals[m->refusal_count++];
     *it = (struct model_refusal){.device = r->device,
@@ -224,7 +224,7 @@ static int count_bytes(struct pass *p, uint32_t ordinal, uint64_t bytes, bool mo
     if (!d)
         return -ENOMEM;
     size_t index = (size_t)(d - p->model->devices);
-    int r = grow(&p->live_bytes, &p->live_room, index + 1, sizeof(*p->live_bytes));
+    int r = SPW_GROW(p->live_bytes, p->live_room, index + 1);
     if (r < 0)
         return r;
     p->live_bytes[index] += more ? bytes : -bytes;
@@ -288,7 +288,7 @@ static int begin_span(struct pass *p, const struct spw_iteration_place *place, u
 {
     struct model_run *run = p->run;
     end_span(p, 0, 0, false); /* what was found turned out to be part of something longer */
-    int r = grow(&run->spans, &run->span_room, run->span_count + 1, sizeof(*run->spans));
+    int r = SPW_GROW(run->spans, run->span_room, run->span_count + 1);
     if (r < 0)
         return r;
     run->spans[run->span_count++] = (struct model_span){.first = place->began, .shape = place->shape, .time_ns = time_ns};
@@ -348,7 +348,7 @@ static int take_duration(struct pass *p, const struct spw_record_duration *d)
     size_t byte = d->op / 8;
     if (d->op >= p->model->ops)
         return 0; /* of an operation that is lost */
-    int r = grow(&p->run->timed, &p->timed_room, byte + 1, 1);
+    int r = SPW_GROW(p->run->timed, p->timed_room, byte + 1);
     if (r == 0)
         p->run->timed[byte] |= (uint8_t)(1 << d->op % 8);
     p->run->timed_bytes = p->timed_room;

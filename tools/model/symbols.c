@@ -208,7 +208,7 @@ const char *symbols_text(struct symbols *s, uint64_t address)
     if (!s || (low < s->count && s->answers[low].address == address))
         return s ? s->answers[low].text : "?";
     char *text = s->opened ? describe(s, address) : NULL;
-    if (!text || grow(&s->answers, &s->room, s->count + 1, sizeof(*s->answers)) < 0) {
+    if (!text || SPW_GROW(s->answers, s->room, s->count + 1) < 0) {
         free(text);
         return "?";
     }

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 30 };
+#include "grow.h"
+
+enum { MOST_BYTES = 1 << 30, READ_BYTES = 1 << 16 };
 
 /* ---- the line of a path; the text is known to be JSON ---- */
 
@@ -194,14 +196,10 @@ int json_text_read(const char *file, FILE *from, struct json_text *ret_text, str
     size_t room = 0, bytes = 0, got;
     char *text = NULL;
     do {
-        if (bytes == room) {
-            room = room ? 2 * room : 1 << 16;
-            char *larger = room > MOST_BYTES ? NULL : realloc(text, room);
-            if (!larger) {
-                free(text);
-                return unreadable(file, room > MOST_BYTES ? EFBIG : ENOMEM, ret_problem);
-            }
-            text = larger;
+        const int r = bytes > MOST_BYTES ? -EFBIG : SPW_GROW(text, room, bytes + READ_BYTES);
+        if (r < 0) {
+            free(text);
+            return unreadable(file, -r, ret_problem);
         }
         got = fread(text + bytes, 1, room - bytes, from);
         bytes += got;
