@@ -127,7 +127,7 @@ __attribute__((destructor)) static void at_end(void)
 
 /* ---- its figures ---- */
 
-void spw_status_tell_locked(bool now)
+void spw_status_publish_locked(bool now)
 {
     struct spw_status_page *p = __atomic_load_n(&page, __ATOMIC_ACQUIRE);
     if (!p)
@@ -148,6 +148,6 @@ void spw_status_after_wait(void)
     if (!__atomic_load_n(&page, __ATOMIC_RELAXED))
         return;
     spw_lock();
-    spw_status_tell_locked(true);
+    spw_status_publish_locked(true);
     spw_unlock();
 }

@@ -14,9 +14,9 @@ void spw_status_start(enum spw_mode mode, void (*fill)(struct spw_status_page *p
 /* In a forked child: the page is the parent's. */
 void spw_status_in_child(void);
 
-/* Tells the figures as they are: always (`now`), or when the last ones are older than about 10 ms. The caller holds the lock
- * that `fill` needs. */
-void spw_status_tell_locked(bool now);
+/* Publishes the figures as they are: always (`now`), or when the last ones are older than about 10 ms. The caller holds the
+ * lock that `fill` needs. */
+void spw_status_publish_locked(bool now);
 
 /* From the launch path, where every instruction counts: looked at once in so many operations. */
 #define SPW_STATUS_IS_TIME(tick) __builtin_expect(((tick)&255) == 0, 0)

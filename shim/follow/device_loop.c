@@ -193,7 +193,7 @@ static void lose(struct spw_device_loop *p)
                                        .live_bytes = p->on.live_bytes,
                                        .made_bytes = p->on.made_bytes,
                                        .misses = (is_same ? p->lost.misses : 0) + (is_guess && is_far)};
-    if (!spw_device_loop_is_told(p))
+    if (!spw_device_loop_is_observing(p))
         spw_observer_catch_up(p->known.watch, &p->on.place.cursor);
     spw_debug("device %d: off the course at operation %u of %u", p->on.device->ordinal, p->on.place.cursor.op,
               p->on.now->course->op_count);
@@ -252,20 +252,20 @@ static void recall(struct spw_device_loop *p)
 
 /* The course is complete, and what comes next belongs to the iteration after it, for which the device is made ready in steps
  * that each make use of those before. False: the iteration was given up. */
-static bool next_round(struct spw_device_loop *p)
+static bool next_iteration(struct spw_device_loop *p)
 {
     /* 1. What the iteration was, as long as nothing has changed. The plan is for comparison only: step 5 may end it. */
     const struct spw_course_plan *before = p->on.now->plan;
-    const bool all_done = p->on.next_due == before->actions.count, was_told = spw_device_loop_is_told(p),
+    const bool all_done = p->on.next_due == before->actions.count, was_observing = spw_device_loop_is_observing(p),
                is_learning = spw_probe_session_is_about(p->session, p->on.now->course),
                was_there = spw_plan_executor_is_there(&p->on);
-    spw_spot_check_next_round_locked();
+    spw_spot_check_next_iteration_locked();
 
     /* 2. It counts, which decides whether the detector is told of the next one. */
     count_iteration(p);
 
     /* 3. A recording would miss what is not told from here on. */
-    if (!spw_device_loop_is_told(p) && spw_known_iterations_is_recording(&p->known))
+    if (!spw_device_loop_is_observing(p) && spw_known_iterations_is_recording(&p->known))
         spw_known_iterations_stop_recording_locked(&p->known);
 
     /* 4. What earlier runs know of its kernels, now that each has come. */
@@ -276,11 +276,11 @@ static bool next_round(struct spw_device_loop *p)
 
     /* 6. Back to the beginning, with the actions of that plan. The detector is told now of what it was not told, for it will
      * be told of the rest. */
-    rewind_course(p, spw_device_loop_is_told(p) && !was_told);
+    rewind_course(p, spw_device_loop_is_observing(p) && !was_observing);
 
     /* 7. Whether it can go on. What is gone is looked for in operations that are told of; where they are not, the tensors
      * have to be there under their new numbers. */
-    if (!is_as_it_was || !(was_told ? was_there : spw_plan_executor_is_there(&p->on))) {
+    if (!is_as_it_was || !(was_observing ? was_there : spw_plan_executor_is_there(&p->on))) {
         give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
         return false;
     }
@@ -333,7 +333,7 @@ void spw_device_loop_settle_locked(struct spw_device_loop *p)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (spw_plan_executor_is_complete(&p->on))
-        (void)next_round(p);
+        (void)next_iteration(p);
     if (p->known.ended)
         learn(p);
     if (p->known.state == SPW_KNOWN_RECORDED)
@@ -350,11 +350,11 @@ void spw_device_loop_context_gone_locked(struct spw_device_loop *p, CUcontext co
 
 /* ---- what the engine tells ---- */
 
-void spw_device_loop_tell_locked(struct spw_device_loop *p, struct spw_op *op, struct spw_object *const *objects,
-                                 unsigned count)
+void spw_device_loop_observe_locked(struct spw_device_loop *p, struct spw_op *op, struct spw_object *const *objects,
+                                    unsigned count)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (spw_known_iterations_tell_locked(&p->known, op, objects, count) < 0)
+    if (spw_known_iterations_observe_locked(&p->known, op, objects, count) < 0)
         spw_device_loop_lack_memory(p->on.device, "to record an iteration");
     if (!spw_probe_session_is_hearing(p->session))
         return;
@@ -368,7 +368,7 @@ void spw_device_loop_tell_locked(struct spw_device_loop *p, struct spw_op *op, s
 static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
 {
     const uint32_t operation = p->on.place.cursor.op - 1;
-    if (spw_device_loop_is_told(p))
+    if (spw_device_loop_is_observing(p))
         spw_plan_executor_find_missing(&p->on, op, operation);
     else
         op->stream->calm = spw_place_is_calm(&p->on.place);
@@ -443,11 +443,11 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
     }
     enum spw_cursor_answer answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
     if (answer == SPW_CURSOR_COMPLETE) {
-        if (!next_round(p))
+        if (!next_iteration(p))
             return;
         answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
     }
-    if (answer == SPW_CURSOR_EXTRA && !spw_device_loop_is_told(p))
+    if (answer == SPW_CURSOR_EXTRA && !spw_device_loop_is_observing(p))
         spw_plan_executor_note_extra(&p->on, op);
     if (answer == SPW_CURSOR_EXPECTED)
         follow_expected(p, op);
@@ -472,7 +472,7 @@ static bool may_probe(const struct spw_device_loop *p, const struct spw_tuned_it
            (shape->in_a_row >= TAUGHT_AFTER || shape->followed >= TAUGHT_AFTER_ALL || shape->is_taught);
 }
 
-/* The session is about the course, which may be probed from the next round on. False: not yet, or not at all. */
+/* The session is about the course, which may be probed from the next iteration on. False: not yet, or not at all. */
 static bool begin_to_teach_unlocking(struct spw_device_loop *p, struct spw_tuned_iteration *shape)
 {
     const bool is_under_way = spw_probe_session_is_about(p->session, shape->course);
@@ -511,7 +511,7 @@ static void teach_unlocking(struct spw_device_loop *p)
     if (!begin_to_teach_unlocking(p, shape))
         return;
     shape->is_taught = true;
-    if (!spw_probe_session_round_unlocking(p->session) || p->on.now != shape)
+    if (!spw_probe_session_iteration_unlocking(p->session) || p->on.now != shape)
         return;
     shape->is_learned = true;
     spw_tuning_learned(shape, true);
@@ -545,7 +545,7 @@ void spw_device_loop_look_after_unlocking(struct spw_device_loop *p,
     if (spw_plan_executor_is_complete(&p->on))
         spw_plan_executor_carry_out_due_unlocking(&p->on, true);
     if (spw_plan_executor_is_complete(&p->on))
-        (void)next_round(p);
+        (void)next_iteration(p);
     if (p->known.ended && p->state == SPW_DEVICE_WATCHED)
         learn(p);
     await_durations(p);

@@ -54,8 +54,8 @@ struct spw_device_loop {
 int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_loop); /* watched; 0 or -ENOMEM */
 void spw_device_loop_destroy(struct spw_device_loop *loop);
 
-/* The detector is told of everything. */
-static inline bool spw_device_loop_is_told(const struct spw_device_loop *loop)
+/* The detector observes each operation. */
+static inline bool spw_device_loop_is_observing(const struct spw_device_loop *loop)
 {
     return loop->state != SPW_DEVICE_CONFIRMED;
 }
@@ -66,9 +66,9 @@ void spw_device_loop_settle_locked(struct spw_device_loop *loop);
 /* The operation comes next, on a course: the one expected, one in between, or the course is lost. */
 void spw_device_loop_follow_locked(struct spw_device_loop *loop, struct spw_op *op);
 
-/* The detector, and the recording if there is one, are told of it (spw_plan_follower_op_locked()). */
-void spw_device_loop_tell_locked(struct spw_device_loop *loop, struct spw_op *op, struct spw_object *const *objects,
-                                 unsigned count);
+/* For the detector, and the recording if there is one (spw_plan_follower_op_locked()). */
+void spw_device_loop_observe_locked(struct spw_device_loop *loop, struct spw_op *op, struct spw_object *const *objects,
+                                    unsigned count);
 
 /* Between two operations: carries out what is due now. `spare_versions` is called where the device may not want versions any
  * more. */

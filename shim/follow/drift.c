@@ -44,19 +44,19 @@ static bool is_strange(struct spw_drift *drift, const struct spw_device *d, doub
     return differs(step_us, drift->usual_us, CHANGED) || late_us > LATE * step_us * LOOK_EVERY;
 }
 
-bool spw_drift_round_locked(struct spw_drift *drift, const struct spw_device *d, struct spw_course_plan *plan,
-                            uint32_t number, double usual_us, double *ret_step_us)
+bool spw_drift_iteration_locked(struct spw_drift *drift, const struct spw_device *d, struct spw_course_plan *plan,
+                                uint32_t number, double usual_us, double *ret_step_us)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (drift->plan != number)
         *drift = (struct spw_drift){.plan = number, .usual_us = usual_us, .late_us = spw_arrivals[d->ordinal].late_us};
     drift->resting -= drift->resting > 0;
-    if (!number || drift->resting || ++drift->rounds < LOOK_EVERY)
+    if (!number || drift->resting || ++drift->iterations < LOOK_EVERY)
         return false;
     const struct spw_steptime times = spw_plan_follower_times_locked(d, number);
     if (times.count < LOOK_EVERY || (drift->doubts && spw_bandwidth_in_doubt_locked(d->ordinal)))
         return false;
-    drift->rounds = 0;
+    drift->iterations = 0;
     if (drift->usual_us <= 0)
         drift->usual_us = times.median_us;
     drift->strange = is_strange(drift, d, times.median_us) ? drift->strange + 1 : 0;

@@ -150,8 +150,8 @@ static void go_on_recording(struct spw_known_iterations *known, struct spw_op *o
         op->timed = spw_duration_take_locked(known->device, op->stream, number);
 }
 
-int spw_known_iterations_tell_locked(struct spw_known_iterations *known, struct spw_op *op,
-                                     struct spw_object *const *objects, unsigned count)
+int spw_known_iterations_observe_locked(struct spw_known_iterations *known, struct spw_op *op,
+                                        struct spw_object *const *objects, unsigned count)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_iteration_place place = {0};

@@ -54,8 +54,8 @@ static inline bool spw_known_iterations_is_recording(const struct spw_known_iter
 
 /* What the device does next, and what it touches (plan_follower.h). Sets op->timed where its duration is wanted. 0; -ENOMEM:
  * it could not be recorded, or nobody was told of it. */
-int spw_known_iterations_tell_locked(struct spw_known_iterations *known, struct spw_op *op,
-                                     struct spw_object *const *objects, unsigned count);
+int spw_known_iterations_observe_locked(struct spw_known_iterations *known, struct spw_op *op,
+                                        struct spw_object *const *objects, unsigned count);
 
 /* Something new happens after the last operation of an `ended_shape`: the boundary. Has the next iteration recorded if that
  * is wanted. The shape where it is known in full and nothing is being recorded, else NULL. */

@@ -37,8 +37,8 @@ static void follow_op(struct spw_op *op, struct spw_object *const *objects, unsi
     p->on.stream = op->stream;
     spw_device_loop_settle_locked(p);
     spw_device_loop_follow_locked(p, op);
-    if (spw_device_loop_is_told(p))
-        spw_device_loop_tell_locked(p, op, objects, count);
+    if (spw_device_loop_is_observing(p))
+        spw_device_loop_observe_locked(p, op, objects, count);
 }
 
 static void go_before_unlocking(struct spw_stream *s)
@@ -64,7 +64,7 @@ static void note_alloc(struct spw_device *d, struct spw_block *b)
     b->serial = 0; /* who looks at what there is, finds nobody here yet */
     spw_device_loop_settle_locked(p);
     b->serial = serial;
-    if (spw_device_loop_is_told(p))
+    if (spw_device_loop_is_observing(p))
         spw_observer_alloc(p->known.watch, b);
     if (p->on.now)
         spw_plan_executor_alloc(&p->on, b);
@@ -75,7 +75,7 @@ static void note_free(struct spw_device *d, struct spw_block *b)
     struct spw_device_loop *p = d->loop;
     if (!p)
         return;
-    if (spw_device_loop_is_told(p))
+    if (spw_device_loop_is_observing(p))
         spw_observer_free(p->known.watch, b->serial);
     spw_plan_executor_free_locked(&p->on, b);
 }
@@ -83,7 +83,7 @@ static void note_free(struct spw_device *d, struct spw_block *b)
 static void note_free_slot(struct spw_device *d, const struct spw_slot *slot)
 {
     struct spw_device_loop *p = d->loop;
-    if (p && spw_device_loop_is_told(p))
+    if (p && spw_device_loop_is_observing(p))
         spw_observer_free_small(p->known.watch, slot->serial);
 }
 
@@ -183,7 +183,7 @@ static bool give_own_memory_unlocking(struct spw_device *d, struct spw_stream *s
 static void hint(void)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        if (spw_devices[i].loop && spw_device_loop_is_told(spw_devices[i].loop))
+        if (spw_devices[i].loop && spw_device_loop_is_observing(spw_devices[i].loop))
             spw_observer_hint(spw_devices[i].loop->known.watch);
 }
 

@@ -417,7 +417,8 @@ bool spw_tuning_wants_versions(const struct spw_tuned_iteration *shape)
 static bool look_at_link(struct spw_device *d, struct spw_tuned_iteration *shape)
 {
     double step_us;
-    if (shape->planning || !spw_drift_round_locked(&shape->drift, d, shape->plan, shape->number, shape->best_us, &step_us))
+    if (shape->planning ||
+        !spw_drift_iteration_locked(&shape->drift, d, shape->plan, shape->number, shape->best_us, &step_us))
         return false;
     shape->best_us = step_us;
     shape->on_other_terms = true;

@@ -271,7 +271,7 @@ void spw_launch_classes_note_locked(void)
             note(&e->set);
 }
 
-bool spw_probed_is_settled(const struct spw_probed *it)
+bool spw_probed_is_complete(const struct spw_probed *it)
 {
     return it->looks >= SPW_CLASS_SURE && (!it->class->changed || it->tries || it->verdict > SPW_REPLAYABLE);
 }

@@ -35,11 +35,11 @@ struct spw_probed {
     bool is_strange; /* a launch came since the last look that was given other numbers than those looked at */
 
     /* in the iterations that came since the beginning */
-    bool came, fits;      /* any launch did, and the memory for probes sufficed for it */
-    bool fits_late;       /* or would for one, with the help of host memory */
-    bool is_varied;       /* of those that fit: not all had the same geometry */
-    uint64_t first_shape; /* that of the first of them */
-    unsigned first_round; /* in which one came first */
+    bool came, fits;          /* any launch did, and the memory for probes sufficed for it */
+    bool fits_late;           /* or would for one, with the help of host memory */
+    bool is_varied;           /* of those that fit: not all had the same geometry */
+    uint64_t first_geometry;  /* that of the first of them */
+    unsigned first_iteration; /* in which one came first */
 };
 
 struct spw_launch_class {
@@ -103,7 +103,7 @@ static inline bool spw_launch_class_is_constant(const struct spw_launch_class *s
 }
 
 /* Nothing is left to be found out about launches of the class on the device: it was observed and tried, or refused. */
-bool spw_probed_is_settled(const struct spw_probed *it);
+bool spw_probed_is_complete(const struct spw_probed *it);
 
 /* Puts what is known of all classes into the profile (kernel_profile.h). What is known of a class begins with what is there
  * of it. */

@@ -153,7 +153,7 @@ static __attribute__((noinline)) int allocate_slowly(struct spw_device *d, size_
                                             : allocate_large_slowly(d, bytes, s, context, pool, ret_address);
     if (r == -ENOMEM)
         spw_alloc_counts.refused++;
-    spw_status_tell_locked(r < 0);
+    spw_status_publish_locked(r < 0);
     return r;
 }
 

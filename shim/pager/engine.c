@@ -437,7 +437,7 @@ static int begin_slowly(struct spw_op *op, bool reads_early)
     }
     spw_working_set_let_go_locked(&set);
     spw_devices_unlock_slow(devices);
-    spw_status_tell_locked(false);
+    spw_status_publish_locked(false);
     return r;
 }
 
@@ -482,7 +482,7 @@ static inline __attribute__((always_inline)) int begin_op(struct spw_op *op, boo
     if (__builtin_expect(spw_unmap_is_due, 0) && r == 0)
         spw_unmap_flush_unlocking();
     if (r < 0 || SPW_STATUS_IS_TIME(spw_tick))
-        spw_status_tell_locked(r < 0);
+        spw_status_publish_locked(r < 0);
     spw_unlock();
     return r;
 }

@@ -119,7 +119,7 @@ spw_fast_path_launch(const struct spw_launch *launch, CUstream handle, const str
                                : spw_fast_path_uses(&q, s, layout, params))) {
         atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire); /* nothing is recorded in between */
         if (SPW_STATUS_IS_TIME(q.tick))
-            spw_status_tell_locked(false);
+            spw_status_publish_locked(false);
         spw_unlock();
         return s;
     }

@@ -177,12 +177,12 @@ void spw_probe_begin(struct spw_probe *t, const struct spw_course *course, doubl
     spw_probe_policy_begin(&t->policy, iteration_us);
 }
 
-bool spw_probe_round_unlocking(struct spw_probe *t)
+bool spw_probe_iteration_unlocking(struct spw_probe *t)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_probe_poll(t);
     spw_probe_snapshot_reap_locked(&t->snapshot);
-    const bool is_complete = spw_probe_policy_round(&t->policy);
+    const bool is_complete = spw_probe_policy_iteration(&t->policy);
     if (is_complete || !spw_probe_policy_wants_probes(&t->policy)) {
         leave_scratch(t);
     } else {

@@ -30,7 +30,7 @@ void spw_probe_begin(struct spw_probe *probe, const struct spw_course *course, d
 /* The next iteration begins. True: there is nothing more to be learned. Scratch memory is taken here, where there can be
  * any, and given back with the last one: the device's slow lock is held too, and the engine lock is let go of while room is
  * made. */
-bool spw_probe_round_unlocking(struct spw_probe *probe);
+bool spw_probe_iteration_unlocking(struct spw_probe *probe);
 
 /* Iterations of the same course come again after others: what is known of it is known still. */
 void spw_probe_go_on(struct spw_probe *probe);
@@ -38,8 +38,8 @@ void spw_probe_go_on(struct spw_probe *probe);
 /* Learning ends where it stands; scratch memory goes back. Slow lock and engine lock held. */
 void spw_probe_end(struct spw_probe *probe);
 
-/* An operation lacks memory: scratch memory goes. The next round takes some again. 1: it went; 0: there is none; -EAGAIN: a
- * launch is just being tried. */
+/* An operation lacks memory: scratch memory goes. The next iteration takes some again. 1: it went; 0: there is none;
+ * -EAGAIN: a launch is just being tried. */
 int spw_probe_give_up_scratch_locked(struct spw_probe *probe);
 
 /* The host lacks memory: what probes took of it goes. As above; -EAGAIN: the device is not done with it. */

@@ -16,133 +16,137 @@ static const double costs[] = {[SPW_PROBE_OBSERVE] = 2, [SPW_PROBE_REPLAY] = 12}
 #define ALLOWED_IN_ALL 2.5
 #define ALLOWED_LATE   6 /* for copies to the host beside that */
 
-void spw_probe_policy_begin(struct spw_probe_policy *l, double iteration_us)
+void spw_probe_policy_begin(struct spw_probe_policy *policy, double iteration_us)
 {
-    l->allowed_us = ALLOWED_IN_ONE * iteration_us;
-    l->left_us = ALLOWED_IN_ALL * iteration_us;
-    l->late_left_us = ALLOWED_LATE * iteration_us;
-    l->spent_us = 0;
-    l->is_complete = false;
-    l->is_fresh = true;
-    l->rounds = 0;
-    for (struct spw_probed *it = l->device->probed; it; it = it->next)
+    policy->allowed_us = ALLOWED_IN_ONE * iteration_us;
+    policy->left_us = ALLOWED_IN_ALL * iteration_us;
+    policy->late_left_us = ALLOWED_LATE * iteration_us;
+    policy->spent_us = 0;
+    policy->is_complete = false;
+    policy->is_fresh = true;
+    policy->iterations = 0;
+    for (struct spw_probed *it = policy->device->probed; it; it = it->next)
         it->came = it->fits = it->fits_late = it->is_varied = false;
 }
 
-void spw_probe_policy_go_on(struct spw_probe_policy *l)
+void spw_probe_policy_go_on(struct spw_probe_policy *policy)
 {
-    l->is_fresh = true;
+    policy->is_fresh = true;
 }
 
-static bool may_try(const struct spw_probed *lesson)
+static bool may_try(const struct spw_probed *probed)
 {
-    return lesson->class->changed && (lesson->fits || lesson->fits_late) && lesson->verdict <= SPW_REPLAYABLE &&
-           lesson->tries < TRIES && lesson->failures < FAILURES && (lesson->fits || !lesson->tries) &&
-           !spw_function_is_condemned_locked(lesson->class->function);
+    return probed->class->changed && (probed->fits || probed->fits_late) && probed->verdict <= SPW_REPLAYABLE &&
+           probed->tries < TRIES && probed->failures < FAILURES && (probed->fits || !probed->tries) &&
+           !spw_function_is_condemned_locked(probed->class->function);
 }
 
-static bool is_wanted(const struct spw_probed *lesson)
+static bool is_wanted(const struct spw_probed *probed)
 {
-    return lesson->came && lesson->failures < FAILURES &&
-           (lesson->looks < LOOKS || (lesson->is_strange && lesson->looks < MORE_LOOKS) || may_try(lesson));
+    return probed->came && probed->failures < FAILURES &&
+           (probed->looks < LOOKS || (probed->is_strange && probed->looks < MORE_LOOKS) || may_try(probed));
 }
 
 /* Where looking at everything twice would leave no time for probes, what was looked at once is tried. */
-static bool is_short_of_time(const struct spw_probe_policy *l)
+static bool is_short_of_time(const struct spw_probe_policy *policy)
 {
-    return (l->left_us - l->spent_us) * ALLOWED_IN_ONE < l->allowed_us * (ALLOWED_IN_ALL / 2);
+    return (policy->left_us - policy->spent_us) * ALLOWED_IN_ONE < policy->allowed_us * (ALLOWED_IN_ALL / 2);
 }
 
-bool spw_probe_policy_wants_probes(const struct spw_probe_policy *l)
+bool spw_probe_policy_wants_probes(const struct spw_probe_policy *policy)
 {
     bool trials = false, looks = false;
-    for (const struct spw_probed *lesson = l->device->probed; lesson; lesson = lesson->next) {
-        trials |= lesson->came && may_try(lesson);
-        looks |= is_wanted(lesson) && lesson->looks < LOOKS;
+    for (const struct spw_probed *probed = policy->device->probed; probed; probed = probed->next) {
+        trials |= probed->came && may_try(probed);
+        looks |= is_wanted(probed) && probed->looks < LOOKS;
     }
-    return trials && (!looks || l->rounds > LOOKS || is_short_of_time(l));
+    return trials && (!looks || policy->iterations > LOOKS || is_short_of_time(policy));
 }
 
-bool spw_probe_policy_round(struct spw_probe_policy *l)
+bool spw_probe_policy_iteration(struct spw_probe_policy *policy)
 {
     bool under_way = false, wanted = false;
-    for (const struct spw_probed *lesson = l->device->probed; lesson; lesson = lesson->next) {
-        under_way |= lesson->under_way;
-        wanted |= is_wanted(lesson);
+    for (const struct spw_probed *probed = policy->device->probed; probed; probed = probed->next) {
+        under_way |= probed->under_way;
+        wanted |= is_wanted(probed);
     }
-    l->rounds++;
-    l->left_us -= l->spent_us;
-    l->is_complete = !under_way && !l->is_fresh && (!wanted || (l->spent_us <= 0 && !l->is_awaited) || l->left_us <= 0);
-    l->spent_us = 0;
-    l->is_fresh = l->is_awaited = false;
-    return l->is_complete;
+    policy->iterations++;
+    policy->left_us -= policy->spent_us;
+    policy->is_complete = !under_way && !policy->is_fresh &&
+                          (!wanted || (policy->spent_us <= 0 && !policy->is_awaited) || policy->left_us <= 0);
+    policy->spent_us = 0;
+    policy->is_fresh = policy->is_awaited = false;
+    return policy->is_complete;
 }
 
 /* No launch of the class fitted in a whole iteration: it is tried once with the help of host memory. */
-static bool is_tried_late(const struct spw_probe_policy *l, const struct spw_probed *lesson,
+static bool is_tried_late(const struct spw_probe_policy *policy, const struct spw_probed *probed,
                           const struct spw_probe_launch *launch)
 {
-    return !lesson->fits && !lesson->tries && lesson->came && lesson->first_round < l->rounds && launch->fits_late &&
-           launch->late_us <= l->late_left_us;
+    return !probed->fits && !probed->tries && probed->came && probed->first_iteration < policy->iterations &&
+           launch->fits_late && launch->late_us <= policy->late_left_us;
 }
 
-static enum spw_probe_step step_of(const struct spw_probe_policy *l, const struct spw_probed *lesson,
+static enum spw_probe_step step_of(const struct spw_probe_policy *policy, const struct spw_probed *probed,
                                    const struct spw_probe_launch *launch)
 {
-    if (lesson->under_way || lesson->failures >= FAILURES)
+    if (probed->under_way || probed->failures >= FAILURES)
         return SPW_PROBE_NOTHING;
     const unsigned looks = launch->class->is_strange ? MORE_LOOKS : LOOKS;
-    const bool is_seen = lesson->looks >= looks || (is_short_of_time(l) && lesson->looks > lesson->tries && may_try(lesson));
+    const bool is_seen =
+        probed->looks >= looks || (is_short_of_time(policy) && probed->looks > probed->tries && may_try(probed));
     if (!is_seen)
         return SPW_PROBE_OBSERVE;
-    const bool leaves_it_to_another = lesson->tries && lesson->is_varied && lesson->tried_at == launch->geometry;
-    const bool fits = launch->fits || is_tried_late(l, lesson, launch);
-    return may_try(lesson) && fits && !leaves_it_to_another ? SPW_PROBE_REPLAY : SPW_PROBE_NOTHING;
+    const bool leaves_it_to_another = probed->tries && probed->is_varied && probed->tried_at == launch->geometry;
+    const bool fits = launch->fits || is_tried_late(policy, probed, launch);
+    return may_try(probed) && fits && !leaves_it_to_another ? SPW_PROBE_REPLAY : SPW_PROBE_NOTHING;
 }
 
-static void note(const struct spw_probe_policy *l, struct spw_probed *lesson, const struct spw_probe_launch *launch)
+static void note(const struct spw_probe_policy *policy, struct spw_probed *probed, const struct spw_probe_launch *launch)
 {
-    lesson->first_round = lesson->came ? lesson->first_round : l->rounds;
-    lesson->came = true;
-    lesson->is_strange |= launch->class->is_strange;
-    lesson->fits_late |= launch->fits_late && launch->late_us <= l->late_left_us;
+    probed->first_iteration = probed->came ? probed->first_iteration : policy->iterations;
+    probed->came = true;
+    probed->is_strange |= launch->class->is_strange;
+    probed->fits_late |= launch->fits_late && launch->late_us <= policy->late_left_us;
     if (!launch->fits)
         return;
-    lesson->first_shape = lesson->fits ? lesson->first_shape : launch->geometry;
-    lesson->is_varied |= lesson->first_shape != launch->geometry;
-    lesson->fits = true;
+    probed->first_geometry = probed->fits ? probed->first_geometry : launch->geometry;
+    probed->is_varied |= probed->first_geometry != launch->geometry;
+    probed->fits = true;
 }
 
-static bool can_afford(struct spw_probe_policy *l, enum spw_probe_step step, const struct spw_probe_launch *launch)
+static bool can_afford(struct spw_probe_policy *policy, enum spw_probe_step step, const struct spw_probe_launch *launch)
 {
-    const double cost = costs[step] * launch->us, may_spend = l->allowed_us < l->left_us ? l->allowed_us : l->left_us;
+    const double cost = costs[step] * launch->us,
+                 may_spend = policy->allowed_us < policy->left_us ? policy->allowed_us : policy->left_us;
     if (step == SPW_PROBE_REPLAY && !launch->fits) {
-        l->late_left_us -= launch->late_us;
+        policy->late_left_us -= launch->late_us;
         return true;
     }
-    if (step == SPW_PROBE_NOTHING || (l->spent_us + cost > may_spend && (l->spent_us > 0 || cost > l->left_us)))
+    if (step == SPW_PROBE_NOTHING ||
+        (policy->spent_us + cost > may_spend && (policy->spent_us > 0 || cost > policy->left_us)))
         return false;
-    l->spent_us += cost;
+    policy->spent_us += cost;
     return true;
 }
 
-enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *l, const struct spw_probe_launch *launch)
+enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *policy, const struct spw_probe_launch *launch)
 {
-    if (!launch->class || !launch->class->count || l->is_complete)
+    if (!launch->class || !launch->class->count || policy->is_complete)
         return SPW_PROBE_NOTHING;
-    struct spw_probed *lesson = spw_probed_of_locked(launch->class, l->device);
-    if (!lesson)
+    struct spw_probed *probed = spw_probed_of_locked(launch->class, policy->device);
+    if (!probed)
         return SPW_PROBE_NOTHING;
-    note(l, lesson, launch);
-    const enum spw_probe_step step = step_of(l, lesson, launch);
+    note(policy, probed, launch);
+    const enum spw_probe_step step = step_of(policy, probed, launch);
     const bool waits = step == SPW_PROBE_REPLAY && !launch->has_memory;
-    const bool is_later = launch->fits_late && !lesson->fits && launch->late_us <= l->late_left_us && may_try(lesson);
-    l->is_awaited |= lesson->under_way || waits || is_later;
-    if (waits || !can_afford(l, step, launch))
+    const bool is_later = launch->fits_late && !probed->fits && launch->late_us <= policy->late_left_us && may_try(probed);
+    policy->is_awaited |= probed->under_way || waits || is_later;
+    if (waits || !can_afford(policy, step, launch))
         return SPW_PROBE_NOTHING;
-    lesson->under_way = true;
+    probed->under_way = true;
     if (step == SPW_PROBE_REPLAY)
-        lesson->tried_at = launch->geometry;
+        probed->tried_at = launch->geometry;
     return step;
 }
 

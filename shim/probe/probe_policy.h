@@ -32,7 +32,7 @@ struct spw_probe_policy {
     double allowed_us, spent_us; /* of this iteration, at most and so far; as the durations of operations let expect */
     double left_us;              /* of all iterations */
     double late_left_us;         /* likewise, for copies to the host */
-    unsigned rounds;             /* iterations begun */
+    unsigned iterations;         /* begun */
     bool is_fresh;               /* no iteration has begun yet, since others came */
     bool is_awaited;             /* a launch came in this one of which an answer was awaited: what is next is not known;
                                   * or one was to be tried, and there was no memory yet */
@@ -47,7 +47,7 @@ void spw_probe_policy_go_on(struct spw_probe_policy *policy);
 
 /* The next iteration begins. True: nothing is left to be learned of what came in the last one, or not with the time that is
  * left. */
-bool spw_probe_policy_round(struct spw_probe_policy *policy);
+bool spw_probe_policy_iteration(struct spw_probe_policy *policy);
 
 /* Trials are wanted, as things are. */
 bool spw_probe_policy_wants_probes(const struct spw_probe_policy *policy);

@@ -329,7 +329,7 @@ static bool recall_classes(struct spw_probe_session *l)
         const struct fact *f = &l->facts[i];
         struct spw_launch_class *class = class_of(f);
         const struct spw_probed *it = class ? spw_probed_of_locked(class, l->device) : NULL;
-        all &= !f->function || f->refused != SPW_REPLAYABLE || (it && spw_probed_is_settled(it));
+        all &= !f->function || f->refused != SPW_REPLAYABLE || (it && spw_probed_is_complete(it));
     }
     return all;
 }
@@ -365,7 +365,7 @@ enum spw_probe_session_answer spw_probe_session_recall_locked(struct spw_probe_s
 
 /* What is learned from begins anywhere in an iteration, and the first whole one is only looked at: nothing is probed before
  * all operations have come. */
-bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
+bool spw_probe_session_iteration_unlocking(struct spw_probe_session *l)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const bool is_first = !l->is_begun;
@@ -375,7 +375,7 @@ bool spw_probe_session_round_unlocking(struct spw_probe_session *l)
     if (!l->is_probing)
         spw_probe_begin(l->probe, l->course, work_us(l->course));
     l->is_seen = l->is_probing = true;
-    if (!spw_probe_round_unlocking(l->probe))
+    if (!spw_probe_iteration_unlocking(l->probe))
         return false;
     finish(l);
     return true;

@@ -34,7 +34,7 @@ bool spw_probe_session_is_about(const struct spw_probe_session *session, const s
 
 /* An iteration of it begins, in which launches may be probed. True: that is all, the course knows. The device's slow lock is
  * held too, and the engine lock is let go of while room is made for scratch memory. */
-bool spw_probe_session_round_unlocking(struct spw_probe_session *session);
+bool spw_probe_session_iteration_unlocking(struct spw_probe_session *session);
 
 enum spw_probe_session_answer {
     SPW_PROBE_SESSION_GOES_ON,

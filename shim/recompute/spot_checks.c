@@ -23,8 +23,8 @@ struct pair {
     unsigned operation_count;
     CUdeviceptr address;
     size_t bytes;
-    uint64_t round;  /* in which it was made again */
-    bool is_defined; /* what its makers leave undefined is filled altogether */
+    uint64_t iteration; /* in which it was made again */
+    bool is_defined;    /* what its makers leave undefined is filled altogether */
 };
 
 struct spw_spot_check_counts spw_spot_check_counts;
@@ -32,8 +32,8 @@ atomic_bool spw_spot_checks_pending;
 
 static struct pair pairs[PAIRS]; /* pair n at n modulo PAIRS, in the order of asking */
 static uint64_t first, end;
-static uint64_t round_now = 1,
-                undefined_until; /* in rounds up to that one a difference may come from what is left undefined */
+static uint64_t iteration_now = 1,
+                undefined_until; /* in iterations up to that one a difference may come from what is left undefined */
 static bool has_failed;
 
 /* ---- which pages ---- */
@@ -47,7 +47,7 @@ static struct spw_sample sample_of(const struct spw_block *b)
 void spw_spot_check_choose_locked(struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    b->spot_choice = (uint32_t)round_now;
+    b->spot_choice = (uint32_t)iteration_now;
 }
 
 int spw_spot_check_fill_locked(struct spw_device *d, const struct spw_block *b, const struct spw_stream *s)
@@ -112,7 +112,7 @@ void spw_spot_check_made_locked(struct spw_device *d, struct spw_block *b, struc
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_sample sample = sample_of(b);
     struct pair p = {
-        .ordinal = d->ordinal, .ticket = b->spot, .address = b->address, .bytes = b->size_bytes, .round = round_now};
+        .ordinal = d->ordinal, .ticket = b->spot, .address = b->address, .bytes = b->size_bytes, .iteration = iteration_now};
     if (!b->spot)
         return;
     b->spot = 0;
@@ -127,17 +127,17 @@ void spw_spot_check_made_locked(struct spw_device *d, struct spw_block *b, struc
 
 /* ---- answers ---- */
 
-void spw_spot_check_next_round_locked(void)
+void spw_spot_check_next_iteration_locked(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    round_now++;
+    iteration_now++;
 }
 
 /* A part of what it makes stays undefined. All of it is filled from now on: what was launched before that is not run again
  * in more than one further iteration. */
 static void note_undefined(const struct pair *p)
 {
-    undefined_until = round_now + 1;
+    undefined_until = iteration_now + 1;
     for (unsigned i = 0; i < p->operation_count; i++) {
         const struct spw_recorded_op writer = {.course = p->course, .operation = p->operations[i]};
         struct spw_verify_record *w = spw_verify_record_of(p->ordinal, &writer);
@@ -176,7 +176,7 @@ static void judge(const struct pair *p, struct spw_hash left)
         note_undefined(p);
     if (!left.word[0])
         spw_spot_check_counts.equal_count++;
-    else if (p->round <= undefined_until)
+    else if (p->iteration <= undefined_until)
         put_down_to_undefined(p);
     else
         fail(p);
@@ -217,7 +217,7 @@ CUresult spw_spot_check_look(CUresult result)
 void spw_spot_check_reset(void)
 {
     first = end = undefined_until = 0;
-    round_now = 1;
+    iteration_now = 1;
     has_failed = false;
     spw_spot_check_counts = (struct spw_spot_check_counts){0};
     atomic_store_explicit(&spw_spot_checks_pending, false, memory_order_relaxed);

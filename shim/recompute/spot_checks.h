@@ -55,7 +55,7 @@ void spw_spot_check_made_locked(struct spw_device *d, struct spw_block *b, struc
                                 struct spw_stream *s);
 
 /* An iteration that is followed begins. */
-void spw_spot_check_next_round_locked(void);
+void spw_spot_check_next_iteration_locked(void);
 
 extern atomic_bool spw_spot_checks_pending SPW_OURS; /* answers are on their way, or one was wrong */
 

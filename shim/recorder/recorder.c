@@ -137,7 +137,7 @@ void spw_record_op_locked(const struct spw_record *r, const struct spw_iteration
         return;
     put_durations_locked();
     if (number % 64 == 0 && tells_status)
-        spw_status_tell_locked(false);
+        spw_status_publish_locked(false);
 }
 
 void spw_recorder_wait(enum spw_wait_kind kind, CUevent event)
@@ -157,7 +157,7 @@ void spw_recorder_wait(enum spw_wait_kind kind, CUevent event)
     spw_record_put_locked(&r);
     put_durations_locked();
     if (tells_status)
-        spw_status_tell_locked(true);
+        spw_status_publish_locked(true);
     spw_word_unlock(&spw_recorder_lock);
 }
 

@@ -59,7 +59,7 @@ static void tell(CUdeviceptr *hits, unsigned count, uint64_t stale)
                         .room = count,
                         .doubted = &doubted,
                         .signature = {SPW_ITERATION_LAUNCH, FUNCTION, 0}};
-    assert_int_equal(spw_known_iterations_tell_locked(&known, &op, NULL, 0), 0);
+    assert_int_equal(spw_known_iterations_observe_locked(&known, &op, NULL, 0), 0);
 }
 
 static uint64_t doubted_places(void)

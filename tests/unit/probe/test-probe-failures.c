@@ -6,11 +6,11 @@
 static void a_launch_that_the_driver_refused_is_not_tried(void **state)
 {
     for (unsigned good = 0; good < 6; good++) {
-        for (unsigned i = 0; i < good && !next_round(); i++)
+        for (unsigned i = 0; i < good && !next_iteration(); i++)
             iterate(i, 1 << COUNTS);
         const unsigned before = submits;
         refused = true;
-        for (unsigned i = 0; i < 4 && !next_round(); i++) {
+        for (unsigned i = 0; i < 4 && !next_iteration(); i++) {
             assert_int_equal(launch(COUNTS), CUDA_ERROR_LAUNCH_FAILED);
             expect_all(COUNTS);
             let_run();
@@ -64,7 +64,7 @@ static void what_cannot_be_put_back_is_told_to_the_program(void **state)
     for (unsigned n = 1; n <= 30; n++) {
         CUresult r = CUDA_SUCCESS;
         fake_fail("cuMemcpyDtoDAsync_v2", n, CUDA_ERROR_OUT_OF_MEMORY, true);
-        for (unsigned i = 0; i < ROUNDS && r == CUDA_SUCCESS && !next_round(); i++) {
+        for (unsigned i = 0; i < ROUNDS && r == CUDA_SUCCESS && !next_iteration(); i++) {
             put(of[COUNTS].hits[IN], BYTES, (unsigned char)(3 + i), &of[COUNTS].holds[IN]);
             r = launch(COUNTS);
             if (r == CUDA_SUCCESS)
@@ -83,7 +83,7 @@ static void what_cannot_be_put_back_is_told_to_the_program(void **state)
 static void without_digests_nothing_is_learned_and_nothing_is_broken(void **state)
 {
     fake_fail("cuModuleLoadData", 1, CUDA_ERROR_NOT_SUPPORTED, true);
-    for (unsigned i = 0; i < 30 && !next_round(); i++)
+    for (unsigned i = 0; i < 30 && !next_iteration(); i++)
         iterate(i, ~0u);
     assert_int_equal(submits, 0);
     for (enum kernel k = 0; k < KERNELS; k++)
@@ -96,7 +96,7 @@ static void learning_that_ends_early_gives_everything_back(void **state)
     const uint64_t live = device->live_bytes;
     for (unsigned rounds = 1; rounds <= 4; rounds++) {
         for (unsigned i = 0; i < rounds; i++) {
-            (void)next_round();
+            (void)next_iteration();
             put(of[COUNTS].hits[IN], BYTES, (unsigned char)(3 + i), &of[COUNTS].holds[IN]);
             assert_int_equal(launch(COUNTS), CUDA_SUCCESS);
             expect_all(COUNTS);
@@ -144,7 +144,7 @@ static void learning_that_another_thread_ends_during_a_launch_ends_behind_it(voi
 {
     const uint64_t live = device->live_bytes;
     meanwhile = end_learning;
-    for (unsigned round = 0; !next_round(); round++) {
+    for (unsigned round = 0; !next_iteration(); round++) {
         assert_true(round < ROUNDS);
         iterate(round, 1 << IN_PLACE);
         spw_lock();
@@ -172,7 +172,7 @@ static void come_out_of_the_driver(void)
 static void nothing_is_tried_while_another_thread_is_about_to_submit_to_the_stream(void **state)
 {
     const unsigned before = submits;
-    for (unsigned round = 0; round < 8 && !next_round(); round++) {
+    for (unsigned round = 0; round < 8 && !next_iteration(); round++) {
         put(of[IN_PLACE].hits[IN], BYTES, (unsigned char)(3 + round), &of[IN_PLACE].holds[IN]);
         meanwhile = go_into_the_driver;
         assert_int_equal(launch(IN_PLACE), CUDA_SUCCESS);

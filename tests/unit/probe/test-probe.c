@@ -72,7 +72,7 @@ static void what_is_written_otherwise_says_nothing_of_a_doubted_place(void **sta
 {
     doubtful = 1;
     of[PLAIN].hits[SLOT] = of[PLAIN].hits[OUT];
-    for (unsigned number = 0; !next_round(); number++) {
+    for (unsigned number = 0; !next_iteration(); number++) {
         assert_true(number < ROUNDS);
         put(of[PLAIN].hits[IN], BYTES, (unsigned char)(3 + number), &of[PLAIN].holds[IN]);
         assert_int_equal(launch(PLAIN), CUDA_SUCCESS);
@@ -141,13 +141,13 @@ static void a_write_through_a_place_that_was_spared_raises_the_version(void **st
     for (int i = 0; i < SPW_CLASS_SURE; i++)
         (void)spw_launch_class_observed_locked(place, 0, 1);
     assert_true(spw_launch_class_is_spared(place));
-    assert_false(next_round());
+    assert_false(next_iteration());
     assert_int_equal(launch(COUNTS), CUDA_SUCCESS);
     mark();
     const struct spw_versioned *slot = spw_versioned_at_locked(of[COUNTS].hits[SLOT], NULL);
     const struct spw_versioned *in = spw_versioned_at_locked(of[COUNTS].hits[IN], NULL);
     const uint64_t slot_was = slot->version, in_was = in->version;
-    assert_false(next_round());
+    assert_false(next_iteration());
     assert_false(spw_launch_class_is_spared(place));
     assert_true(slot->version > slot_was);
     assert_int_equal(in->version, in_was);
@@ -158,18 +158,18 @@ static void answers_are_read_as_soon_as_another_launch_of_the_kind_comes(void **
 {
     const uint64_t before = spw_reclaim_unmovable_bytes_locked(device);
     unsigned number = 0;
-    assert_false(next_round());
+    assert_false(next_iteration());
     for (; number < 3; mark())
         iterate(number++, 1 << PLAIN);
     assert_int_equal(spw_probe_counts_of(probe).looks, 2);
     assert_int_equal(spw_probe_counts_of(probe).trials, 0);
     assert_int_equal(spw_reclaim_unmovable_bytes_locked(device), before);
-    assert_false(next_round());
+    assert_false(next_iteration());
     assert_true(spw_reclaim_unmovable_bytes_locked(device) > before);
     for (; number < 6; mark())
         iterate(number++, 1 << PLAIN);
     assert_int_equal(spw_probe_counts_of(probe).trials, 2);
-    assert_true(next_round()); /* that is all */
+    assert_true(next_iteration()); /* that is all */
     assert_int_equal(spw_reclaim_unmovable_bytes_locked(device), before);
     assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
 }
@@ -219,7 +219,7 @@ static void without_room_for_scratch_memory_the_host_serves(void **state)
 {
     begin_without_scratch();
     unsigned number = 0;
-    while (!next_round())
+    while (!next_iteration())
         iterate(number++, 1 << PLAIN | 1 << IN_PLACE | 1 << VARIES);
     assert_int_equal(verdict_of(PLAIN), SPW_REPLAYABLE);
     assert_int_equal(verdict_of(IN_PLACE), SPW_REPLAYABLE);
@@ -239,7 +239,7 @@ static void scratch_memory_that_a_trial_uses_goes_behind_it(void **state)
 {
     for (unsigned number = 0; spw_probe_counts_of(probe).trials == 0; number++) {
         assert_true(number < ROUNDS);
-        assert_false(next_round());
+        assert_false(next_iteration());
         meanwhile = want_scratch;
         iterate(number, 1 << PLAIN);
     }
@@ -273,7 +273,7 @@ static void host_memory_of_a_trial_goes_once_the_device_is_done_with_it(void **s
     for (unsigned number = 0; !host_bytes(); number++) {
         let_run();
         assert_true(number < ROUNDS);
-        assert_false(next_round());
+        assert_false(next_iteration());
         put(of[PLAIN].hits[IN], BYTES, (unsigned char)(3 + number), &of[PLAIN].holds[IN]);
         assert_int_equal(launch(PLAIN), CUDA_SUCCESS);
     }
@@ -288,7 +288,7 @@ static void host_memory_of_a_trial_goes_once_the_device_is_done_with_it(void **s
 static void scratch_memory_that_goes_each_time_serves_those_before_it(void **state)
 {
     unsigned number = 0;
-    while (!next_round()) {
+    while (!next_iteration()) {
         assert_true(number < ROUNDS);
         iterate(number, 1 << PLAIN);
         spw_lock();

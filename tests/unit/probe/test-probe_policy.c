@@ -77,19 +77,19 @@ static void a_function_is_looked_at_twice_and_tried_twice_then_left_alone(void *
     const enum spw_probe_step expected[] = {SPW_PROBE_OBSERVE, SPW_PROBE_OBSERVE, SPW_PROBE_REPLAY, SPW_PROBE_REPLAY,
                                             SPW_PROBE_NOTHING};
     spw_probe_policy_begin(&policy, 1000);
-    assert_false(spw_probe_policy_round(&policy)); /* none has gone by yet */
+    assert_false(spw_probe_policy_iteration(&policy)); /* none has gone by yet */
     assert_int_equal(verdict_of(F(0)), SPW_REPLAY_NOT_TRIED);
     for (unsigned i = 0; i < 5; i++)
         assert_int_equal(launch(F(0), 7 + i % 2, 1, 1u << i, SPW_REPLAYABLE), expected[i]);
     assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
     assert_int_equal(verdict_of(F(1)), SPW_REPLAY_NOT_TRIED);
     assert_int_equal(verdict_of(NULL), SPW_REPLAY_NOT_TRIED);
-    assert_true(spw_probe_policy_round(&policy)); /* nothing is left, which no further iteration has to show */
+    assert_true(spw_probe_policy_iteration(&policy)); /* nothing is left, which no further iteration has to show */
     assert_int_equal(launch(F(0), 7, 1, 0, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
     spw_probe_policy_begin(&policy, 1000); /* another shape: what is known stays */
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     assert_int_equal(launch(F(0), 7, 1, 0, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
-    assert_true(spw_probe_policy_round(&policy));
+    assert_true(spw_probe_policy_iteration(&policy));
 }
 
 static void what_writes_nothing_or_failed_is_not_tried(void **state)
@@ -113,7 +113,7 @@ static void a_launch_that_is_too_large_leaves_it_to_others_of_its_kind(void **st
 {
     (void)state;
     spw_probe_policy_begin(&policy, 1000);
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     for (unsigned i = 0; i < 4; i++) {
         assert_int_equal(launch(F(0), TOO_LARGE, 1, 1, SPW_REPLAYABLE), i < 2 ? SPW_PROBE_OBSERVE : SPW_PROBE_NOTHING);
         assert_int_equal(launch(F(1), TOO_LARGE, 1, 1, SPW_REPLAYABLE), i < 1 ? SPW_PROBE_OBSERVE : SPW_PROBE_NOTHING);
@@ -123,9 +123,9 @@ static void a_launch_that_is_too_large_leaves_it_to_others_of_its_kind(void **st
     }
     assert_int_equal(verdict_of(F(0)), SPW_REPLAY_TOO_LARGE); /* there are no others */
     assert_int_equal(verdict_of(F(1)), SPW_REPLAYABLE);
-    assert_true(spw_probe_policy_round(&policy));
+    assert_true(spw_probe_policy_iteration(&policy));
     spw_probe_policy_begin(&policy, 1000); /* in another iteration there are */
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     assert_int_equal(launch(F(0), 5, 1, 1, SPW_REPLAYABLE), SPW_PROBE_REPLAY);
     assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
 }
@@ -148,20 +148,20 @@ static void trials_come_last_and_wait_for_memory(void **state)
     (void)state;
     has_memory = false;
     spw_probe_policy_begin(&policy, 1000);
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     for (unsigned k = 0; k < 2; k++)
         (void)launch(F(0), 7, 1, 1, SPW_REPLAYABLE);
     assert_int_equal(next(F(1), 7, 1), SPW_PROBE_OBSERVE);
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     assert_false(spw_probe_policy_wants_probes(&policy));
     spw_probe_class_observed(of(F(1)));
     assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
     assert_int_equal(launch(F(1), 7, 1, 0, SPW_REPLAYABLE), SPW_PROBE_OBSERVE);
     assert_true(spw_probe_policy_wants_probes(&policy));
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), SPW_PROBE_NOTHING);
     assert_true(policy.spent_us <= 0);
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     has_memory = true;
     assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), SPW_PROBE_REPLAY);
     assert_int_equal(launch(F(2), 7, 1, 0, SPW_REPLAYABLE), SPW_PROBE_OBSERVE); /* who came late is waited for no longer */
@@ -214,14 +214,14 @@ static unsigned learn(unsigned count, double us, double *ret_most_us, double *re
     unsigned rounds = 0;
     *ret_most_us = *ret_all_us = 0;
     spw_probe_policy_begin(&policy, count * us);
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     do {
         for (unsigned i = 0; i < count; i++)
             (void)launch(F(i), 5, us, 1, SPW_REPLAYABLE);
         *ret_most_us = policy.spent_us > *ret_most_us ? policy.spent_us : *ret_most_us;
         *ret_all_us += policy.spent_us;
         assert_true(++rounds < 100);
-    } while (!spw_probe_policy_round(&policy));
+    } while (!spw_probe_policy_iteration(&policy));
     return rounds;
 }
 
@@ -243,17 +243,17 @@ static void answers_that_come_an_iteration_late_do_not_end_the_learning(void **s
 {
     (void)state;
     spw_probe_policy_begin(&policy, 1000);
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     for (unsigned k = 0; k < 4; k++) {
         assert_int_equal(next(F(0), 7, 1), k < 2 ? SPW_PROBE_OBSERVE : SPW_PROBE_REPLAY);
-        assert_false(spw_probe_policy_round(&policy));
+        assert_false(spw_probe_policy_iteration(&policy));
         assert_int_equal(next(F(0), 7, 1), SPW_PROBE_NOTHING);
         F(0)->changed |= 1;
         if (k < 2)
             spw_probe_class_observed(of(F(0)));
         else
             spw_probe_class_replayed(of(F(0)), SPW_REPLAYABLE);
-        assert_int_equal(spw_probe_policy_round(&policy), k == 3); /* nothing was spent, yet there is more to learn */
+        assert_int_equal(spw_probe_policy_iteration(&policy), k == 3); /* nothing was spent, yet there is more to learn */
     }
 }
 
@@ -262,14 +262,14 @@ static void iterations_that_come_one_at_a_time_are_learned_from_to_the_end(void 
 {
     (void)state;
     spw_probe_policy_begin(&policy, 1000);
-    assert_false(spw_probe_policy_round(&policy));
+    assert_false(spw_probe_policy_iteration(&policy));
     for (unsigned k = 0; k < 4; k++) {
         assert_int_equal(spw_probe_policy_wants_probes(&policy), k >= 2);
         assert_int_equal(launch(F(0), 7, 1, 1, SPW_REPLAYABLE), k < 2 ? SPW_PROBE_OBSERVE : SPW_PROBE_REPLAY);
         spw_probe_policy_go_on(&policy);
-        assert_false(spw_probe_policy_round(&policy));
+        assert_false(spw_probe_policy_iteration(&policy));
     }
-    assert_true(spw_probe_policy_round(&policy));
+    assert_true(spw_probe_policy_iteration(&policy));
     assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
 }
 
@@ -280,7 +280,7 @@ static void a_lesson_without_an_answer_is_given_up_after_a_while(void **state)
     spw_probe_policy_begin(&policy, 1e9);
     while (next(F(0), 1, 1) != SPW_PROBE_NOTHING) {
         assert_int_equal(next(F(0), 1, 1), SPW_PROBE_NOTHING); /* it is under way */
-        assert_false(spw_probe_policy_round(&policy));
+        assert_false(spw_probe_policy_iteration(&policy));
         spw_probe_class_missed(of(F(0)));
         assert_true(++times < 100);
     }
@@ -295,7 +295,7 @@ static void a_launch_that_is_given_something_else_is_looked_at_and_one_that_writ
 {
     (void)state;
     spw_probe_policy_begin(&policy, 1000);
-    (void)spw_probe_policy_round(&policy);
+    (void)spw_probe_policy_iteration(&policy);
     for (unsigned k = 0; k < 5; k++)
         (void)launch(F(0), 7 + k % 2, 1, 1, SPW_REPLAYABLE);
     assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);

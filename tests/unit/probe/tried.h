@@ -198,11 +198,11 @@ static inline void expect_all(enum kernel k)
         assert_int_equal(expect_on(s, of[k].hits[i], bytes_of(i), of[k].holds[i]), 0);
 }
 
-static inline bool next_round(void)
+static inline bool next_iteration(void)
 {
     pthread_mutex_lock(&device->slow);
     spw_lock();
-    const bool complete = spw_probe_round_unlocking(probe);
+    const bool complete = spw_probe_iteration_unlocking(probe);
     spw_unlock();
     pthread_mutex_unlock(&device->slow);
     return complete;
@@ -224,7 +224,7 @@ static inline void iterate(unsigned number, unsigned kernels)
 static inline void learn(unsigned kernels)
 {
     unsigned number = 0;
-    while (!next_round()) {
+    while (!next_iteration()) {
         assert_true(number < ROUNDS);
         iterate(number++, kernels);
     }

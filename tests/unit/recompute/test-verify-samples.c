@@ -80,7 +80,7 @@ static void what_lies_behind_the_end_of_a_tensor_is_left_alone(void **state)
         CUdeviceptr a = allocate(bytes);
         fake_fill(s, a + bytes, BEYOND, 1);
         spw_lock();
-        spw_spot_check_next_round_locked();
+        spw_spot_check_next_iteration_locked();
         spw_spot_check_choose_locked(block_at(a));
         assert_int_equal(spw_spot_check_fill_locked(device, block_at(a), spw_stream_of_locked(s)), 0);
         spw_unlock();
@@ -110,7 +110,7 @@ static void tensors_of_a_size_have_the_same_pages_in_an_iteration_and_others_in_
     CUdeviceptr a = allocate(sizeof first), b = allocate(sizeof first);
     for (int i = 0; i < ITERATIONS; i++) {
         spw_lock();
-        spw_spot_check_next_round_locked();
+        spw_spot_check_next_iteration_locked();
         spw_unlock();
         fill_pages_of(a, sizeof first);
         fill_pages_of(b, sizeof second);
@@ -156,7 +156,7 @@ static void what_is_left_undefined_is_no_difference(void **state)
     assert_int_equal(spw_spot_check_counts.explained_count, 1);
     for (int i = 0; i < 2; i++) { /* until what was launched before that is gone */
         spw_lock();
-        spw_spot_check_next_round_locked();
+        spw_spot_check_next_iteration_locked();
         spw_unlock();
     }
     CUdeviceptr e = drop_unwatched(2, one);
