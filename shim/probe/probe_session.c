@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "check.h"
 #include "versions.h"
 #include "log.h"
 #include "refusals.h"
@@ -31,54 +32,86 @@ struct fact {
 struct spw_probe_session {
     struct spw_device *device;
     struct spw_probe *probe;
-    struct spw_course *course; /* NULL: nothing is being learned */
+    enum spw_probe_session_state state;
+    struct spw_course *course; /* NULL: IDLE, or HEARING */
     uint64_t serial;           /* of the iteration whose course it is */
-    bool is_paused;            /* the course may be gone by now */
     struct fact *facts;        /* by operation */
-    uint32_t fact_room;        /* while hearing: so many, of which `heard` were told of, in their order */
-    uint32_t heard;
-    bool is_hearing;
-    bool is_begun;
-    bool is_probing;
-    bool is_seen; /* all operations have come */
+    uint32_t fact_room, heard; /* HEARING: so many operations have come, in their order */
     struct spw_probe_session_result result;
 };
 
+/* By an arrow of the drawing in probe_session.h. */
+static bool is_allowed(enum spw_probe_session_state from, enum spw_probe_session_state to)
+{
+    enum {
+        I = 1 << SPW_SESSION_IDLE,
+        H = 1 << SPW_SESSION_HEARING,
+        A = 1 << SPW_SESSION_AWAITING,
+        L = 1 << SPW_SESSION_LOOKING,
+        P = 1 << SPW_SESSION_PROBING,
+        E = 1 << SPW_SESSION_PAUSED_EARLY,
+        W = 1 << SPW_SESSION_PAUSED
+    };
+    static const unsigned from_which[] = {[SPW_SESSION_IDLE] = I | H | A | L | P | E | W,
+                                          [SPW_SESSION_HEARING] = I | H,
+                                          [SPW_SESSION_AWAITING] = I | E,
+                                          [SPW_SESSION_LOOKING] = I | H | A | E,
+                                          [SPW_SESSION_PROBING] = L | W,
+                                          [SPW_SESSION_PAUSED_EARLY] = A | L,
+                                          [SPW_SESSION_PAUSED] = P};
+    return from_which[to] >> from & 1;
+}
+
+static bool holds(const struct spw_probe_session *session)
+{
+    if (session->state == SPW_SESSION_IDLE)
+        return !session->course && !session->facts;
+    return (session->state == SPW_SESSION_HEARING) == !session->course;
+}
+
+/* The only place where the state changes. */
+static void enter(struct spw_probe_session *session, enum spw_probe_session_state state)
+{
+    SPW_ASSERT(is_allowed(session->state, state), "an arrow of the drawing in probe_session.h");
+    session->state = state;
+    SPW_ASSERT(holds(session), "what probe_session.h says of the state");
+}
+
 struct spw_probe_session *spw_probe_session_create(struct spw_device *d)
 {
-    struct spw_probe_session *l = calloc(1, sizeof(*l));
-    if (!l)
+    struct spw_probe_session *session = calloc(1, sizeof(*session));
+    if (!session)
         return NULL;
-    l->device = d;
-    l->probe = spw_probe_create(d);
-    if (l->probe)
-        return l;
-    free(l);
+    session->device = d;
+    session->probe = spw_probe_create(d);
+    if (session->probe)
+        return session;
+    free(session);
     return NULL;
 }
 
-static void forget_course(struct spw_probe_session *l)
+static void forget_course(struct spw_probe_session *session)
 {
-    free(l->facts);
-    l->facts = NULL;
-    l->fact_room = 0;
-    l->is_hearing = false;
-    l->course = NULL;
+    free(session->facts);
+    session->facts = NULL;
+    session->fact_room = 0;
+    session->course = NULL;
+    enter(session, SPW_SESSION_IDLE);
 }
 
-void spw_probe_session_destroy(struct spw_probe_session *l)
+void spw_probe_session_destroy(struct spw_probe_session *session)
 {
-    if (!l)
+    if (!session)
         return;
-    forget_course(l);
-    spw_probe_destroy(l->probe);
-    free(l);
+    forget_course(session);
+    spw_probe_destroy(session->probe);
+    free(session);
 }
 
-static void stop(struct spw_probe_session *l)
+static void stop(struct spw_probe_session *session)
 {
-    spw_probe_end(l->probe);
-    forget_course(l);
+    spw_probe_end(session->probe);
+    forget_course(session);
 }
 
 static double work_us(const struct spw_course *course)
@@ -89,48 +122,51 @@ static double work_us(const struct spw_course *course)
     return us;
 }
 
-int spw_probe_session_begin_locked(struct spw_probe_session *l, struct spw_course *course, uint64_t serial, bool begins_now)
+static bool is_paused(const struct spw_probe_session *session)
+{
+    return session->state == SPW_SESSION_PAUSED_EARLY || session->state == SPW_SESSION_PAUSED;
+}
+
+int spw_probe_session_begin_locked(struct spw_probe_session *session, struct spw_course *course, uint64_t serial,
+                                   bool begins_now)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const bool goes_on = l->course && l->is_paused && l->serial == serial;
-    l->is_paused = false;
-    if (goes_on) {
+    const enum spw_probe_session_state next = begins_now ? SPW_SESSION_LOOKING : SPW_SESSION_AWAITING;
+    if (is_paused(session) && session->serial == serial) {
         spw_versions_keep_locked(true);
-        if (l->is_probing)
-            spw_probe_go_on(l->probe);
-        else
-            l->is_begun = begins_now;
+        if (session->state == SPW_SESSION_PAUSED)
+            spw_probe_go_on(session->probe);
+        enter(session, session->state == SPW_SESSION_PAUSED ? SPW_SESSION_PROBING : next);
         return 0;
     }
-    if (l->course)
-        stop(l);
-    forget_course(l); /* what was heard, too */
-    l->facts = calloc((size_t)course->op_count + 1, sizeof(*l->facts));
-    if (!l->facts)
+    if (session->course)
+        stop(session);
+    forget_course(session); /* what was heard, too */
+    session->facts = calloc((size_t)course->op_count + 1, sizeof(*session->facts));
+    if (!session->facts)
         return -ENOMEM;
-    l->course = course;
-    l->serial = serial;
-    l->is_begun = begins_now;
-    l->is_seen = l->is_probing = false;
+    session->course = course;
+    session->serial = serial;
+    enter(session, next);
     spw_versions_keep_locked(true);
     return 0;
 }
 
-bool spw_probe_session_is_idle(const struct spw_probe_session *l)
+bool spw_probe_session_is_idle(const struct spw_probe_session *session)
 {
-    return !l->course;
+    return !session->course;
 }
 
-bool spw_probe_session_is_about(const struct spw_probe_session *l, const struct spw_course *course)
+bool spw_probe_session_is_about(const struct spw_probe_session *session, const struct spw_course *course)
 {
-    return l && !l->is_paused && l->course == course && course;
+    return session && !is_paused(session) && session->course == course && course;
 }
 
-void spw_probe_session_pause_locked(struct spw_probe_session *l)
+void spw_probe_session_pause_locked(struct spw_probe_session *session)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    spw_probe_end(l->probe);
-    l->is_paused = true;
+    spw_probe_end(session->probe);
+    enter(session, session->state == SPW_SESSION_PROBING ? SPW_SESSION_PAUSED : SPW_SESSION_PAUSED_EARLY);
 }
 
 /* ---- what an operation says of itself ---- */
@@ -175,52 +211,52 @@ static struct fact fact_of(const struct spw_op *op)
     return f;
 }
 
-void spw_probe_session_op_locked(struct spw_probe_session *l, struct spw_op *op, uint32_t ordinal)
+void spw_probe_session_op_locked(struct spw_probe_session *session, struct spw_op *op, uint32_t ordinal)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!l->course || ordinal >= l->course->op_count)
+    if (!session->course || ordinal >= session->course->op_count)
         return;
-    const struct spw_course_op *o = &l->course->ops[ordinal];
-    struct fact *f = &l->facts[ordinal];
+    const struct spw_course_op *o = &session->course->ops[ordinal];
+    struct fact *f = &session->facts[ordinal];
     *f = fact_of(op);
-    if (!op->function || !f->known || f->refused != SPW_REPLAYABLE || !l->is_seen)
+    if (!op->function || !f->known || f->refused != SPW_REPLAYABLE || session->state != SPW_SESSION_PROBING)
         return;
-    if (spw_probe_before(l->probe, op, o->us > 0 ? o->us : 0) && !op->wish)
+    if (spw_probe_before(session->probe, op, o->us > 0 ? o->us : 0) && !op->wish)
         op->wish = ordinal + 1;
 }
 
 /* ---- while it is recorded ---- */
 
-void spw_probe_session_hear_locked(struct spw_probe_session *l)
+void spw_probe_session_hear_locked(struct spw_probe_session *session)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (l->course)
+    if (session->course)
         return;
-    l->is_hearing = true;
-    l->heard = 0;
+    enter(session, SPW_SESSION_HEARING);
+    session->heard = 0;
     spw_versions_keep_locked(true);
 }
 
-bool spw_probe_session_is_hearing(const struct spw_probe_session *l)
+bool spw_probe_session_is_hearing(const struct spw_probe_session *session)
 {
-    return l && l->is_hearing;
+    return session && session->state == SPW_SESSION_HEARING;
 }
 
-void spw_probe_session_hear_op_locked(struct spw_probe_session *l, const struct spw_op *op, uint32_t number)
+void spw_probe_session_hear_op_locked(struct spw_probe_session *session, const struct spw_op *op, uint32_t number)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (number != l->heard || SPW_GROW(l->facts, l->fact_room, number + 1) < 0) {
-        forget_course(l);
+    if (number != session->heard || SPW_GROW(session->facts, session->fact_room, number + 1) < 0) {
+        forget_course(session);
         return;
     }
-    l->facts[l->heard++] = fact_of(op);
+    session->facts[session->heard++] = fact_of(op);
 }
 
-void spw_probe_session_hear_no_more_locked(struct spw_probe_session *l)
+void spw_probe_session_hear_no_more_locked(struct spw_probe_session *session)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (spw_probe_session_is_hearing(l))
-        forget_course(l);
+    if (spw_probe_session_is_hearing(session))
+        forget_course(session);
 }
 
 /* ---- conclusions ---- */
@@ -232,12 +268,12 @@ static struct spw_launch_class *class_of(const struct fact *f)
     return class && class->number == f->number ? class : NULL;
 }
 
-static enum spw_replay_verdict verdict_of(const struct spw_probe_session *l, const struct fact *f,
+static enum spw_replay_verdict verdict_of(const struct spw_probe_session *session, const struct fact *f,
                                           const struct spw_launch_class *class)
 {
     if (f->refused != SPW_REPLAYABLE)
         return f->refused;
-    return f->function ? spw_probe_verdict_locked(class, l->device) : SPW_REPLAYABLE;
+    return f->function ? spw_probe_verdict_locked(class, session->device) : SPW_REPLAYABLE;
 }
 
 /* How hit `i` is used. What a launch writes it is taken to update, whatever it was seen to leave of it. */
@@ -253,151 +289,153 @@ static uint8_t access_of(const struct fact *f, const struct spw_launch_class *cl
     return makes ? SPW_COURSE_WRITES : SPW_COURSE_READS | SPW_COURSE_WRITES;
 }
 
-static enum spw_replay_verdict conclude(struct spw_probe_session *l, uint32_t ordinal, uint8_t *access)
+static enum spw_replay_verdict conclude(struct spw_probe_session *session, uint32_t ordinal, uint8_t *access)
 {
-    const struct fact *f = &l->facts[ordinal];
+    const struct fact *f = &session->facts[ordinal];
     const struct spw_launch_class *class = class_of(f);
-    const enum spw_replay_verdict verdict = f->known || f->hits ? verdict_of(l, f, class) : SPW_REPLAY_NOT_TRIED;
+    const enum spw_replay_verdict verdict = f->known || f->hits ? verdict_of(session, f, class) : SPW_REPLAY_NOT_TRIED;
     const bool replayable = verdict == SPW_REPLAYABLE;
-    const double us = l->course->ops[ordinal].us;
-    l->result.count[verdict]++;
-    l->result.us[verdict] += us > 0 ? us : 0;
+    const double us = session->course->ops[ordinal].us;
+    session->result.count[verdict]++;
+    session->result.us[verdict] += us > 0 ? us : 0;
     for (uint32_t i = 0; i < f->hits && f->known; i++)
         access[i] = access_of(f, class, i);
     if (f->known)
-        (void)spw_course_learn(l->course, ordinal, access, f->hits, replayable); /* another number of hits: as it was */
+        (void)spw_course_learn(session->course, ordinal, access, f->hits,
+                               replayable); /* another number of hits: as it was */
     return verdict;
 }
 
-static void say(const struct spw_probe_session *l)
+static void say(const struct spw_probe_session *session)
 {
-    const struct spw_probe_session_result *r = &l->result;
+    const struct spw_probe_session_result *r = &session->result;
     spw_info(
         "device %d: of %u operations in an iteration %u can be replayed (%.3f ms); %u were not tried, %u differ between "
         "runs, %u have hidden state, %u are of other kinds",
-        l->device->ordinal, l->course->op_count, r->count[SPW_REPLAYABLE], r->us[SPW_REPLAYABLE] / 1000,
+        session->device->ordinal, session->course->op_count, r->count[SPW_REPLAYABLE], r->us[SPW_REPLAYABLE] / 1000,
         r->count[SPW_REPLAY_NOT_TRIED], r->count[SPW_REPLAY_DIFFERS], r->count[SPW_REPLAY_HIDDEN_STATE],
-        l->course->op_count - r->count[SPW_REPLAYABLE] - r->count[SPW_REPLAY_NOT_TRIED] - r->count[SPW_REPLAY_DIFFERS] -
-            r->count[SPW_REPLAY_HIDDEN_STATE]);
+        session->course->op_count - r->count[SPW_REPLAYABLE] - r->count[SPW_REPLAY_NOT_TRIED] -
+            r->count[SPW_REPLAY_DIFFERS] - r->count[SPW_REPLAY_HIDDEN_STATE]);
 }
 
 /* Each kind of operation once: what becomes of it, and why. */
-static void say_classes(const struct spw_probe_session *l)
+static void say_classes(const struct spw_probe_session *session)
 {
     char name[256];
-    for (uint32_t i = 0; spw_log_enabled(SPW_LOG_DEBUG) && i < l->course->op_count; i++) {
-        const struct fact *f = &l->facts[i];
+    for (uint32_t i = 0; spw_log_enabled(SPW_LOG_DEBUG) && i < session->course->op_count; i++) {
+        const struct fact *f = &session->facts[i];
         bool is_first = f->function != NULL;
         for (uint32_t k = 0; k < i && is_first; k++)
-            is_first = l->facts[k].function != f->function || l->facts[k].places != f->places;
+            is_first = session->facts[k].function != f->function || session->facts[k].places != f->places;
         if (is_first)
-            spw_debug("device %d: replay of %s: %s", l->device->ordinal, spw_readable_name(f->function, name, sizeof(name)),
-                      spw_replay_verdict_text(verdict_of(l, f, class_of(f))));
+            spw_debug("device %d: replay of %s: %s", session->device->ordinal,
+                      spw_readable_name(f->function, name, sizeof(name)),
+                      spw_replay_verdict_text(verdict_of(session, f, class_of(f))));
     }
 }
 
-static void conclude_all(struct spw_probe_session *l)
+static void conclude_all(struct spw_probe_session *session)
 {
     uint32_t most = 0;
-    memset(&l->result, 0, sizeof(l->result));
-    for (uint32_t i = 0; i < l->course->op_count; i++)
-        most = l->facts[i].hits > most ? l->facts[i].hits : most;
+    memset(&session->result, 0, sizeof(session->result));
+    for (uint32_t i = 0; i < session->course->op_count; i++)
+        most = session->facts[i].hits > most ? session->facts[i].hits : most;
     uint8_t *access = calloc((size_t)most + 1, 1);
-    struct spw_judged *judged = calloc((size_t)l->course->op_count + 1, sizeof(*judged));
-    for (uint32_t i = 0; access && judged && i < l->course->op_count; i++)
-        judged[i] = (struct spw_judged){l->facts[i].function, conclude(l, i, access)};
-    say(l);
-    say_classes(l);
+    struct spw_judged *judged = calloc((size_t)session->course->op_count + 1, sizeof(*judged));
+    for (uint32_t i = 0; access && judged && i < session->course->op_count; i++)
+        judged[i] = (struct spw_judged){session->facts[i].function, conclude(session, i, access)};
+    say(session);
+    say_classes(session);
     if (access && judged)
-        spw_refusals_learned_locked(l->device, l->course, judged);
+        spw_refusals_learned_locked(session->device, session->course, judged);
     free(access);
     free(judged);
 }
 
-static void finish(struct spw_probe_session *l)
+static void finish(struct spw_probe_session *session)
 {
-    conclude_all(l);
+    conclude_all(session);
     spw_launch_classes_note_locked();
-    forget_course(l);
+    forget_course(session);
 }
 
 /* What earlier runs have found out of each operation is known from here on. True: that is all there is. */
-static bool recall_classes(struct spw_probe_session *l)
+static bool recall_classes(struct spw_probe_session *session)
 {
     bool all = true;
-    for (uint32_t i = 0; i < l->course->op_count; i++) {
-        const struct fact *f = &l->facts[i];
+    for (uint32_t i = 0; i < session->course->op_count; i++) {
+        const struct fact *f = &session->facts[i];
         struct spw_launch_class *class = class_of(f);
-        const struct spw_probed *it = class ? spw_probed_of_locked(class, l->device) : NULL;
+        const struct spw_probed *it = class ? spw_probed_of_locked(class, session->device) : NULL;
         all &= !f->function || f->refused != SPW_REPLAYABLE || (it && spw_probed_is_complete(it));
     }
     return all;
 }
 
-enum spw_probe_session_answer spw_probe_session_heard_locked(struct spw_probe_session *l, struct spw_course *course,
+enum spw_probe_session_answer spw_probe_session_heard_locked(struct spw_probe_session *session, struct spw_course *course,
                                                              uint64_t serial)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!l->is_hearing || l->heard != course->op_count) {
-        spw_probe_session_hear_no_more_locked(l);
+    if (session->state != SPW_SESSION_HEARING || session->heard != course->op_count) {
+        spw_probe_session_hear_no_more_locked(session);
         return SPW_PROBE_SESSION_GOES_ON;
     }
-    l->is_hearing = false;
-    l->is_paused = l->is_seen = l->is_probing = false;
-    l->is_begun = true;
-    l->course = course;
-    l->serial = serial;
-    return spw_probe_session_recall_locked(l);
+    session->course = course;
+    session->serial = serial;
+    enter(session, SPW_SESSION_LOOKING);
+    return spw_probe_session_recall_locked(session);
 }
 
-enum spw_probe_session_answer spw_probe_session_recall_locked(struct spw_probe_session *l)
+enum spw_probe_session_answer spw_probe_session_recall_locked(struct spw_probe_session *session)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!l->is_begun || !spw_kernel_profile_is_there_locked())
+    const bool has_come = session->state == SPW_SESSION_LOOKING || session->state == SPW_SESSION_PROBING;
+    if (!has_come || !spw_kernel_profile_is_there_locked())
         return SPW_PROBE_SESSION_GOES_ON;
-    if (recall_classes(l)) {
-        finish(l);
+    if (recall_classes(session)) {
+        finish(session);
         return SPW_PROBE_SESSION_LEARNED;
     }
-    conclude_all(l);
+    conclude_all(session);
     return SPW_PROBE_SESSION_RECALLED;
 }
 
 /* What is learned from begins anywhere in an iteration, and the first whole one is only looked at: nothing is probed before
  * all operations have come. */
-bool spw_probe_session_iteration_unlocking(struct spw_probe_session *l)
+bool spw_probe_session_iteration_unlocking(struct spw_probe_session *session)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const bool is_first = !l->is_begun;
-    l->is_begun = true;
-    if (!l->course || is_first)
+    if (session->state == SPW_SESSION_AWAITING) {
+        enter(session, SPW_SESSION_LOOKING);
         return false;
-    if (!l->is_probing)
-        spw_probe_begin(l->probe, l->course, work_us(l->course));
-    l->is_seen = l->is_probing = true;
-    if (!spw_probe_iteration_unlocking(l->probe))
+    }
+    if (session->state == SPW_SESSION_LOOKING) {
+        spw_probe_begin(session->probe, session->course, work_us(session->course));
+        enter(session, SPW_SESSION_PROBING);
+    }
+    if (session->state != SPW_SESSION_PROBING || !spw_probe_iteration_unlocking(session->probe))
         return false;
-    finish(l);
+    finish(session);
     return true;
 }
 
-int spw_probe_session_give_room_locked(struct spw_probe_session *l)
+int spw_probe_session_give_room_locked(struct spw_probe_session *session)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return l ? spw_probe_give_up_scratch_locked(l->probe) : 0;
+    return session ? spw_probe_give_up_scratch_locked(session->probe) : 0;
 }
 
-int spw_probe_session_give_host_memory_locked(struct spw_probe_session *l)
+int spw_probe_session_give_host_memory_locked(struct spw_probe_session *session)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return l ? spw_probe_give_up_host_memory_locked(l->probe) : 0;
+    return session ? spw_probe_give_up_host_memory_locked(session->probe) : 0;
 }
 
-struct spw_probe_session_result spw_probe_session_result_locked(const struct spw_probe_session *l)
+struct spw_probe_session_result spw_probe_session_result_locked(const struct spw_probe_session *session)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_probe_session_result result = l->result;
-    const struct spw_probe_counts counts = spw_probe_counts_of(l->probe);
+    struct spw_probe_session_result result = session->result;
+    const struct spw_probe_counts counts = spw_probe_counts_of(session->probe);
     result.looks = counts.looks;
     result.trials = counts.trials;
     result.failures = counts.failures;

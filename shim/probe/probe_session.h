@@ -10,6 +10,37 @@
 #include "op.h"
 #include "verdicts.h"
 
+/* Where a session is. `begin()` leads to LOOKING where an iteration begins now, and to AWAITING otherwise:
+ *
+ *     IDLE --begin()--> AWAITING --iteration()--> LOOKING --iteration()--> PROBING --iteration(): all is known--> IDLE
+ *      |                  ^ |                      ^ | ^                     ^ |
+ *      | hear()   begin() | | pause()      begin() | | | pause()     begin() | | pause()
+ *      v                  | v                      | v |                     | v
+ *     HEARING            PAUSED_EARLY           PAUSED_EARLY                PAUSED
+ *      |                                               |
+ *      +--heard(): all of the course-------------------+
+ *
+ *     state         what holds in it
+ *     IDLE          about no course, and nothing is noted
+ *     HEARING       about none yet: the operations of the iteration that is recorded are noted by their numbers
+ *     AWAITING      operations of the course are noted, in the middle of an iteration
+ *     LOOKING       the same, of a whole iteration: no launch is probed before all operations have come
+ *     PROBING       launches may be probed
+ *     PAUSED_EARLY  other operations come; it was not PROBING. The course may be gone
+ *     PAUSED        the same; it was
+ *
+ * Any state is left for IDLE: by begin() of another course, where memory lacks, where something else was heard than the
+ * course, and where the course is known. */
+enum spw_probe_session_state {
+    SPW_SESSION_IDLE,
+    SPW_SESSION_HEARING,
+    SPW_SESSION_AWAITING,
+    SPW_SESSION_LOOKING,
+    SPW_SESSION_PROBING,
+    SPW_SESSION_PAUSED_EARLY,
+    SPW_SESSION_PAUSED
+};
+
 struct spw_probe_session; /* of a device */
 
 struct spw_probe_session *spw_probe_session_create(struct spw_device *d); /* NULL: no memory */
