@@ -4,32 +4,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A class is looked up in each launch of which versions are kept: two words need no more than this. */
+#define HASH_FUNCTION(key, bytes, hash) \
+    ((hash) = (unsigned)((((const uint64_t *)(key))[0] ^ ((const uint64_t *)(key))[1]) * UINT64_C(0x9e3779b97f4a7c15) >> 32))
+
 #include "kernel_profile.h"
 #include "layout.h"
 #include "ledger.h"
 #include "log.h"
 #include "lock.h"
+#include "tables.h"
 
-enum { BUCKETS = 1024, MOST = 1 << 16 };
+enum { MOST = 1 << 16 };
 
-struct entry {
-    struct spw_launch_class set;
-    struct entry *next;
+struct key {
+    uint64_t function, places;
 };
 
-static struct entry *buckets[BUCKETS];
-static unsigned entries;
+struct entry {
+    struct key key;
+    struct spw_launch_class set;
+    bool lost;
+    UT_hash_handle hh;
+};
+
+static struct entry *entries;
 static uint32_t numbers;
 static uint64_t revoked;       /* functions of which nothing is believed */
 static bool all_are_condemned; /* there was no memory to note one */
 
 uint64_t spw_launch_classes_refuted_count;
 bool spw_launch_classes_doubted;
-
-static struct entry **bucket_of(CUfunction f, uint64_t places)
-{
-    return &buckets[(((uintptr_t)f ^ places) * UINT64_C(0x9e3779b97f4a7c15)) >> 54];
-}
 
 static uint64_t all_hits(unsigned count)
 {
@@ -45,9 +50,9 @@ bool spw_function_is_collective(CUfunction f)
 
 static struct spw_launch_class *find(CUfunction function, uint64_t places)
 {
-    struct entry *e = *bucket_of(function, places);
-    while (e && (e->set.function != function || e->set.places != places))
-        e = e->next;
+    const struct key key = {(uintptr_t)function, places};
+    struct entry *e;
+    HASH_FIND(hh, entries, &key, sizeof(key), e);
     return e ? &e->set : NULL;
 }
 
@@ -57,20 +62,19 @@ static void recall(struct spw_launch_class *set);
 
 static struct spw_launch_class *find_or_add(CUfunction function, uint64_t places, unsigned hits)
 {
-    struct entry **first = bucket_of(function, places);
     struct spw_launch_class *set = find(function, places);
-    struct entry *e = set || entries == MOST ? NULL : calloc(1, sizeof(*e));
-    if (!e)
+    struct entry *e;
+    if (set || HASH_COUNT(entries) == MOST)
         return set;
-    e->set = (struct spw_launch_class){.function = function,
-                                       .places = places,
-                                       .number = ++numbers,
-                                       .writes = UINT64_MAX,
-                                       .count = (uint8_t)(hits < SPW_CLASS_HITS ? hits : SPW_CLASS_HITS),
-                                       .is_collective = spw_function_is_collective(function)};
-    e->next = *first;
-    *first = e;
-    entries++;
+    SPW_TABLE_NEW(entries, key, e, .key = {(uintptr_t)function, places},
+                  .set = {.function = function,
+                          .places = places,
+                          .number = ++numbers,
+                          .writes = UINT64_MAX,
+                          .count = (uint8_t)(hits < SPW_CLASS_HITS ? hits : SPW_CLASS_HITS),
+                          .is_collective = spw_function_is_collective(function)});
+    if (!e)
+        return NULL;
     recall(&e->set);
     return &e->set;
 }
@@ -266,9 +270,8 @@ static void note(const struct spw_launch_class *set)
 void spw_launch_classes_note_locked(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    for (unsigned i = 0; i < BUCKETS; i++)
-        for (const struct entry *e = buckets[i]; e; e = e->next)
-            note(&e->set);
+    for (const struct entry *e = entries; e; e = e->hh.next)
+        note(&e->set);
 }
 
 bool spw_probed_is_complete(const struct spw_probed *it)
@@ -319,26 +322,21 @@ void spw_probed_forget_locked(struct spw_device *d)
     }
 }
 
-static void forget(struct entry **at)
+static void forget(struct entry *e)
 {
-    struct entry *e = *at;
-    *at = e->next;
     while (e->set.probed)
         forget_probed(&e->set.probed);
     free(e->set.numbers);
-    free(e);
-    entries--;
+    SPW_TABLE_REMOVE(entries, e);
 }
 
 static void forget_some(bool all)
 {
-    for (unsigned i = 0; i < BUCKETS; i++)
-        for (struct entry **at = &buckets[i]; *at;) {
-            if (all || (!(*at)->set.is_condemned && !spw_layout_remembers((*at)->set.function)))
-                forget(at);
-            else
-                at = &(*at)->next;
-        }
+    for (struct entry *e = entries, *next; e; e = next) {
+        next = e->hh.next;
+        if (all || (!e->set.is_condemned && !spw_layout_remembers(e->set.function)))
+            forget(e);
+    }
 }
 
 void spw_launch_classes_sweep_locked(void)
