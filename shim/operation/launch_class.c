@@ -276,7 +276,7 @@ void spw_launch_classes_note_locked(void)
 
 bool spw_probed_is_complete(const struct spw_probed *it)
 {
-    return it->looks >= SPW_CLASS_SURE && (!it->class->changed || it->tries || it->verdict > SPW_REPLAYABLE);
+    return it->looks >= SPW_CLASS_SURE && (!it->class->changed || it->verdict != SPW_REPLAY_NOT_TRIED);
 }
 
 /* ---- functions as a whole ---- */

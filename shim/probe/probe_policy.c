@@ -155,6 +155,7 @@ static void judge(struct spw_probed *it, enum spw_replay_verdict verdict)
 {
     SPW_ASSERT(it->verdict <= SPW_REPLAYABLE || verdict > SPW_REPLAYABLE, "a refusal is for good");
     it->verdict = verdict;
+    SPW_ASSERT((it->tries == 0) == (verdict == SPW_REPLAY_NOT_TRIED), "the verdict says whether it was tried");
 }
 
 void spw_probe_class_observed(struct spw_probed *it)
@@ -166,7 +167,7 @@ void spw_probe_class_observed(struct spw_probed *it)
 
 void spw_probe_class_widened(struct spw_probed *it)
 {
-    if (!it->tries || it->verdict > SPW_REPLAYABLE)
+    if (it->verdict != SPW_REPLAYABLE)
         return;
     it->tries = 0;
     judge(it, SPW_REPLAY_NOT_TRIED);

@@ -14,7 +14,9 @@
  *             ^                                             |
  *             +--widened: it writes more than that----------+ unless it was refused
  *
- * A class of whose launches so many were `failures` that gave no answer is let be, with the verdict that it has.
+ * The verdict is the state: NOT_TRIED as long as `tries` is 0. The counts are no further states, as how many looks and tries
+ * are enough depends on the time that is left and on what the next launch is given. A class of whose launches so many were
+ * `failures` that gave no answer is let be, with the verdict that it has.
  *
  * Decides only; probe.c carries it out. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_PROBE_POLICY_H
