@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+enum { MOST_TURNS = 4 };
+
 static void forget(struct spw_iteration *detector, size_t index)
 {
     struct spw_shape *shape = detector->shapes[index];
@@ -288,18 +290,35 @@ static bool is_known_period(const struct spw_iteration *detector, uint64_t end, 
     return false;
 }
 
+/* Judges the candidate, and then a few times its lag: what is called again and again may be done with other tensors in turn,
+ * as by models of one form. Such a one has to use most of what is kept, however often it came. */
+static enum spw_verdict judge_turns(struct spw_iteration *detector, uint64_t end, const struct spw_tracker *proposed,
+                                    struct spw_tracker *ret_candidate)
+{
+    const uint64_t lag = proposed->lag;
+    enum spw_verdict verdict = spw_period_judge(&detector->history, &detector->live, end, lag, proposed->run);
+    *ret_candidate = *proposed;
+    for (uint64_t turns = 2; turns <= MOST_TURNS && verdict == SPW_VERDICT_NO; turns++) {
+        if (proposed->run < (2 * turns - 1) * lag)
+            return SPW_VERDICT_NO;
+        *ret_candidate = (struct spw_tracker){.lag = turns * lag, .run = proposed->run - (turns - 1) * lag};
+        verdict = spw_period_judge(&detector->history, &detector->live, end, turns * lag, turns * lag);
+    }
+    return verdict;
+}
+
 /* The finder proposes what has repeated itself up to the newest bone: learns it if it is an iteration, and a new one. */
-static int take_candidate(struct spw_iteration *detector, uint64_t bone, const struct spw_tracker *candidate,
+static int take_candidate(struct spw_iteration *detector, uint64_t bone, const struct spw_tracker *proposed,
                           bool *ret_learned)
 {
-    const enum spw_verdict verdict =
-        spw_period_judge(&detector->history, &detector->live, bone + 1, candidate->lag, candidate->run);
+    struct spw_tracker candidate;
+    const enum spw_verdict verdict = judge_turns(detector, bone + 1, proposed, &candidate);
     if (verdict == SPW_VERDICT_FORGOTTEN)
         return spw_search_remember_more(detector);
-    if (verdict != SPW_VERDICT_YES || is_known_period(detector, bone + 1, candidate) ||
-        !spw_merge_is_whole(detector, bone + 1, candidate->lag, candidate->run))
+    if (verdict != SPW_VERDICT_YES || is_known_period(detector, bone + 1, &candidate) ||
+        !spw_merge_is_whole(detector, bone + 1, candidate.lag, candidate.run))
         return 0;
-    const int r = spw_search_learn(detector, bone + 1, candidate->lag, candidate->run, NULL);
+    const int r = spw_search_learn(detector, bone + 1, candidate.lag, candidate.run, NULL);
     *ret_learned = r == 0;
     return r;
 }

@@ -333,6 +333,38 @@ static void another_model_is_learned_anew(void **state)
     program_destroy(program);
 }
 
+/* Models of one form that are trained in turn call the same all the time, with other tensors. */
+static void models_in_turn_are_one_iteration(void **state)
+{
+    for (uint32_t count = 2; count <= 4; count++) {
+        struct program *program = program_create(1 << 16, 1);
+        struct model models[4];
+        for (uint32_t m = 0; m < count; m++) {
+            models[m] = model_plain();
+            model_setup(program, &models[m]);
+        }
+        uint64_t began = 0;
+        for (int i = 0; i < 20; i++) {
+            program_step(program);
+            for (uint32_t m = 0; m < count; m++) {
+                model_micro_step(program, &models[m], 0);
+                model_update(program, &models[m]);
+            }
+            if (i < 4)
+                continue;
+            assert_int_equal(program_followed(program), count * model_length(&models[0]));
+            assert_int_equal(program->place.sure, SPW_ITERATION_SURE);
+            if (i > 4)
+                assert_int_equal(program->place.began - began, count * model_length(&models[0]));
+            began = program->place.began;
+        }
+        assert_no_mistake(program);
+        for (uint32_t m = 0; m < count; m++)
+            model_free(program, &models[m]);
+        program_destroy(program);
+    }
+}
+
 /* A loop over what is there, of eight launches of its own. */
 static void go_around(struct program *program, const struct object *kept, uint64_t which, unsigned times)
 {
@@ -483,6 +515,7 @@ int main(void)
         cmocka_unit_test(hints_choose_the_boundary),
         cmocka_unit_test(no_period_is_reported_where_there_is_none),
         cmocka_unit_test(another_model_is_learned_anew),
+        cmocka_unit_test(models_in_turn_are_one_iteration),
         cmocka_unit_test(an_operation_that_comes_to_stay_is_expected_soon),
         cmocka_unit_test(a_little_that_each_iteration_keeps_does_not_hide_it),
         cmocka_unit_test(an_iteration_is_learned_beside_many_losses),
