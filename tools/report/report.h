@@ -7,16 +7,19 @@
 #include "model.h"
 #include "shown.h"
 
+/* How long the forms that follow search for plans by default, in seconds of one core, for the whole curve. */
+#define REPORT_PLANNING_S 5.0
+
 /* A summary that fits a log: at most about 60 lines of 100 columns. */
-void report_text(struct model *model, const char *path, FILE *to);
+void report_text(struct model *model, double planning_s, const char *path, FILE *to);
 
 /* All figures as one object of format "spillway-report/1" (docs/report-format.md); the page is made of it too. NULL: no
  * memory. The caller owns it. */
-json_t *report_json(struct model *model);
+json_t *report_json(struct model *model, double planning_s);
 
 /* One page for a browser, made of the same figures, that loads nothing. `path` is the trace's, to be shown. 0 or a negative
  * errno. */
-int report_html(struct model *model, const char *path, FILE *to);
+int report_html(struct model *model, double planning_s, const char *path, FILE *to);
 
 /* Events for Perfetto and chrome://tracing. 0 or a negative errno. */
 int report_perfetto(const struct model *model, FILE *to);
@@ -27,8 +30,10 @@ enum report_weight { REPORT_PEAK_BYTES, REPORT_BYTE_SECONDS, REPORT_IDLE_BYTE_SE
 int report_folded(struct model *model, enum report_weight weight, FILE *to);
 
 /* What a smaller budget would cost: the budget-to-slowdown curve, as in "plan" of the report; JSON's null where there is no
- * timed iteration or it is too large to be planned in passing. NULL: no memory. The caller owns it. */
-json_t *report_plan(struct model *model);
+ * timed iteration or it is too large to be planned in passing. The search does about as much work as one core does in
+ * `planning_s` seconds, so that the same comes of it each time; 0: JSON's null, and no search. NULL: no memory. The caller
+ * owns it. */
+json_t *report_plan(struct model *model, double planning_s);
 
 /* Kernels that a run within a budget does not compute again, and why: "not_replayed" of the report, and lines of text where
  * there are any. */

@@ -102,7 +102,7 @@ static error_t take_option(int key, char *value, struct argp_state *state)
 
 static int write_html(struct model *m, const struct request *request, FILE *to)
 {
-    return report_html(m, request->trace, to);
+    return report_html(m, REPORT_PLANNING_S, request->trace, to);
 }
 
 static int write_perfetto(struct model *m, const struct request *request, FILE *to)
@@ -129,7 +129,7 @@ static int write_file(const char *path, struct model *m, const struct request *r
 
 static int print_json(struct model *m)
 {
-    json_t *report = report_json(m);
+    json_t *report = report_json(m, REPORT_PLANNING_S);
     int r = report ? json_dumpf(report, stdout, JSON_INDENT(1) | JSON_SORT_KEYS) : -1;
     json_decref(report);
     putchar('\n');
@@ -149,7 +149,7 @@ static int write_all(struct model *m, const struct request *request)
     if (request->json)
         printed = print_json(m);
     else if (!request->html && !request->perfetto && !request->folded)
-        report_text(m, request->trace, stdout);
+        report_text(m, REPORT_PLANNING_S, request->trace, stdout);
     ended = shown_end(stdout);
     if (ended < 0 || printed < 0) {
         fprintf(stderr, "spillway: standard output: %s\n", strerror(ended < 0 ? -ended : -printed));

@@ -223,9 +223,9 @@ static json_t *sites_of(struct model *m)
     return list;
 }
 
-json_t *report_json(struct model *m)
+json_t *report_json(struct model *m, double planning_s)
 {
     return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "format", "spillway-report/1", "run", run_of(m), "devices",
-                     devices_of(m), "shapes", shapes_of(m), "iteration", iteration_of(m), "plan", report_plan(m),
+                     devices_of(m), "shapes", shapes_of(m), "iteration", iteration_of(m), "plan", report_plan(m, planning_s),
                      "not_replayed", report_refusals_json(m), "sites", sites_of(m));
 }

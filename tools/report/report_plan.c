@@ -11,7 +11,6 @@
 
 /* Beyond these a report would take too long over it; `spillway plan` has no such limits. */
 enum { MOST_OPS = 10000, MOST_TENSORS = 50000, MOST_TOUCHES = 1000000 };
-enum { WHOLE_S = 5 }; /* of computation for the whole curve: that much work, so that the same comes of it each time */
 
 /* The device with the most memory in use; most runs have one. */
 static uint32_t fullest_device(const struct model *m)
@@ -42,12 +41,12 @@ static json_t *point_of(const struct plan_outcome *o)
                      bytes(t->host_peak_bytes), "replayed_ns", ns(t->replayed_us), "stall_ns", ns(t->stall_us));
 }
 
-static json_t *curve_of(struct iteration *it, uint32_t device)
+static json_t *curve_of(struct iteration *it, uint32_t device, double planning_s)
 {
     const struct spw_planner *planner = spw_planner_find("auto"); /* the one that a run plans with */
     const double step_share = it->graph->op_count <= 1000 ? 0.1 : 0.2;
     struct plan_wish wish = {
-        .host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .seed = 1, .time_limit_s = WHOLE_S * step_share};
+        .host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .seed = 1, .time_limit_s = planning_s * step_share};
     struct plan_outcomes outcomes;
     int r = plan_wish_for(it, 0, &wish);
     if (r < 0)
@@ -75,12 +74,12 @@ static bool is_worthwhile(const struct model *m)
            m->touch_count <= MOST_TOUCHES;
 }
 
-json_t *report_plan(struct model *m)
+json_t *report_plan(struct model *m, double planning_s)
 {
     struct json_text text;
     struct json_problem problem;
     struct iteration it = {0};
-    if (!is_worthwhile(m))
+    if (planning_s <= 0 || !is_worthwhile(m))
         return json_null();
     const uint32_t device = fullest_device(m);
     int r = json_text_made("", model_export(m, device, ""), &text, &problem);
@@ -88,7 +87,7 @@ json_t *report_plan(struct model *m)
         r = iteration_take(&text, &it, &problem);
     if (r != 0 || !it.graph)
         return r == -ENOMEM ? NULL : json_null();
-    json_t *plan = it.graph->peak_bytes && it.graph->compute_us > 0 ? curve_of(&it, device) : json_null();
+    json_t *plan = it.graph->peak_bytes && it.graph->compute_us > 0 ? curve_of(&it, device, planning_s) : json_null();
     iteration_finish(&it);
     return plan;
 }

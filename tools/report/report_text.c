@@ -157,9 +157,9 @@ static void tell_point(const json_t *plan, const json_t *point, const char *what
 }
 
 /* Every second point, and the smallest feasible budget. */
-static void tell_plan(struct model *m, FILE *to)
+static void tell_plan(struct model *m, double planning_s, FILE *to)
 {
-    json_t *plan = report_plan(m), *points = json_object_get(plan, "points");
+    json_t *plan = report_plan(m, planning_s), *points = json_object_get(plan, "points");
     const size_t count = json_array_size(points);
     if (count) {
         fprintf(to, "\nwhat a smaller budget would cost, of the time with unlimited memory (predicted by planner %s)\n",
@@ -171,7 +171,7 @@ static void tell_plan(struct model *m, FILE *to)
     json_decref(plan);
 }
 
-void report_text(struct model *m, const char *path, FILE *to)
+void report_text(struct model *m, double planning_s, const char *path, FILE *to)
 {
     uint32_t count;
     tell_run(m, path, to);
@@ -184,7 +184,7 @@ void report_text(struct model *m, const char *path, FILE *to)
     uint32_t *at_peak = report_at_peak(m, &count);
     if (!at_peak)
         return;
-    tell_plan(m, to);
+    tell_plan(m, planning_s, to);
     tell_categories(m, at_peak, count, to);
     tell_tensors(m, at_peak, count, to);
     tell_sites(m, at_peak, count, to);

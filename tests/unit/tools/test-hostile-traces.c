@@ -195,7 +195,7 @@ static void a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped(void **s
     assert_int_equal(spw_trace_writer_destroy(writer), 0);
     struct model *m = read_model(false, 0);
     assert_int_equal(m->iteration_count, TRAINING_OPS);
-    json_t *report = report_json(m), *iteration = json_object_get(report, "iteration");
+    json_t *report = report_json(m, 0.001), *iteration = json_object_get(report, "iteration");
     assert_int_equal(count_text(json_object_get(iteration, "names"), "k\\xe4rnel"), 1);
     json_decref(report);
 
@@ -217,7 +217,7 @@ static json_t *exported_with(const struct spw_record_machine *machine)
     put_training(writer);
     assert_int_equal(spw_trace_writer_destroy(writer), 0);
     struct model *m = read_model(false, 0);
-    json_t *report = report_json(m), *graph = model_export(m, 0, "");
+    json_t *report = report_json(m, 0.001), *graph = model_export(m, 0, "");
     assert_true(json_is_object(json_object_get(report, "plan")));
     json_decref(report);
     model_free(m);
