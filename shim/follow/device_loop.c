@@ -168,8 +168,11 @@ static void finish_recording(struct spw_device_loop *p)
 static void await_durations(struct spw_device_loop *p)
 {
     const struct spw_tuned_iteration *shape = spw_known_iterations_timed_locked(&p->known);
-    if (shape && p->on.now == shape)
-        spw_plan_executor_take_up_plan(&p->on);
+    if (!shape || p->on.now != shape)
+        return;
+    spw_plan_executor_take_up_plan(&p->on);
+    if (shape->number)
+        spw_steptime_broken_locked(p->on.device->ordinal); /* it began on demand and ends by plan */
 }
 
 /* The next iteration of the course begins. */

@@ -15,6 +15,7 @@
 #include "log.h"
 #include "scan.h"
 #include "slab.h"
+#include "steptime.h"
 
 enum { TOUCHES = 64 /* of one operation, without asking for memory */ };
 static const float LONGEST_US = 1e9f; /* of an operation: what is said to take longer is not believed */
@@ -236,8 +237,10 @@ void spw_known_iterations_plan_remembered_locked(struct spw_known_iterations *kn
         return;
     for (uint32_t i = 0; i < it->op_count; i++)
         shape->course->ops[i].us = it->us[i] >= 0 && it->us[i] <= LONGEST_US ? it->us[i] : -1;
-    spw_tuning_begin_with(shape, it->list, it->choice_count, it->choices_of);
     spw_info("device %d: an iteration of %u operations is known from an earlier run", known->device->ordinal, it->op_count);
+    if (!it->choice_count)
+        return; /* what had no plan then gets one once it was seen what it takes without */
+    spw_tuning_begin_with(shape, it->list, it->choice_count, it->choices_of);
     spw_tuning_plan(known->device, shape);
 }
 
@@ -303,6 +306,9 @@ struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_i
     struct spw_tuned_iteration *shape = known->awaited;
     if (!shape)
         return NULL;
+    spw_steptime_collect_locked(known->device->ordinal);
+    if (spw_steptime_is_pending_locked(known->device->ordinal, shape->id))
+        return NULL; /* what it took on demand is what its plan is held against */
     struct durations durations = {.course = shape->course};
     (void)spw_bandwidth_locked(known->device->ordinal, &durations.bandwidth);
     if (!spw_durations_collect_locked(known->device, take_duration, &durations))

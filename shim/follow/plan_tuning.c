@@ -160,6 +160,7 @@ static uint64_t host_bytes_of_one(void)
  * takes the host about 150 us on an H200, whatever the size (docs/decisions/039-a-move-costs-the-host.md). It is put down to
  * each copy, so that few large tensors are moved rather than many small ones. */
 double spw_plan_move_us = 300;
+bool spw_plan_need_not_win;
 
 static void terms_of(const struct spw_device *d, const struct spw_tuned_iteration *shape, double reserve,
                      struct spw_plan_terms *ret)
@@ -233,7 +234,7 @@ static void take_plan(struct spw_device *d, struct spw_tuned_iteration *shape, s
     if (!plan)
         return;
     const bool is_trial = shape->state == SPW_TUNING_TRYING;
-    if (!is_trial && !shape->number && plan->predicted_us >= on_demand_us(d, shape)) {
+    if (!is_trial && !shape->number && !spw_plan_need_not_win && plan->predicted_us >= on_demand_us(d, shape)) {
         say_on_demand(d, shape, plan->predicted_us);
         spw_course_plan_destroy(plan);
         return;

@@ -117,4 +117,8 @@ void spw_tuned_iterations_stop(struct spw_tuned_iterations *shapes);
 
 /* What each copy takes the host beside its bytes, in microseconds. A variable for tests whose operations take less. */
 extern double spw_plan_move_us SPW_OURS;
+
+/* A first plan is put in force whatever a step takes on demand. A variable for tests on a device whose copies take no
+ * time. */
+extern bool spw_plan_need_not_win SPW_OURS;
 #endif

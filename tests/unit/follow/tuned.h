@@ -56,6 +56,7 @@ static inline void learn_bandwidth(double times)
 static inline void begin_with(double times, uint64_t budget, enum spw_plan_setting plan)
 {
     loop_start(&loop, budget, plan);
+    spw_plan_need_not_win = false;
     shapes = (struct spw_tuned_iterations){0};
     s = spw_stream_of_locked(loop.stream);
     assert_non_null(s);
