@@ -62,10 +62,10 @@ static void check_names(const json_t *names)
     json_decref(known);
 }
 
-/* Planning takes longer than all the rest. */
-static void check_report(struct model *m, bool with_plan)
+/* True when the report has plans. */
+static bool check_report(struct model *m, double planning_s)
 {
-    json_t *report = report_json(m, with_plan ? 0.001 : 0), *iteration = json_object_get(report, "iteration");
+    json_t *report = report_json(m, planning_s), *iteration = json_object_get(report, "iteration");
     require(report && (m->iteration_count > 0) == json_is_object(iteration), "the report has the iteration that was found");
     if (json_is_object(iteration)) {
         const size_t names = json_array_size(json_object_get(iteration, "names"));
@@ -76,7 +76,9 @@ static void check_report(struct model *m, bool with_plan)
         check_names(json_object_get(iteration, "names"));
         require(json_array_size(json_object_get(iteration, "short_names")) == names, "each name has its short one");
     }
+    const bool is_planned = json_is_object(json_object_get(report, "plan"));
     check_json(report, "the report is JSON");
+    return is_planned;
 }
 
 /* The graph as the planner takes it; a damaged iteration may be none. True when it was taken. */
@@ -137,16 +139,16 @@ static void check_folded(struct model *m, enum report_weight weight)
     free(text.bytes);
 }
 
-static void check_texts(struct model *m, const char *path)
+static void check_texts(struct model *m, double planning_s, const char *path)
 {
     struct text text;
     begin(&text);
-    report_text(m, 0, path, text.file);
+    report_text(m, planning_s, path, text.file);
     end(&text);
     require(!strncmp(text.bytes, path, strlen(path)) && memchr(text.bytes, '\0', text.size) == NULL, "the summary is text");
     free(text.bytes);
     begin(&text);
-    require(report_html(m, 0, path, text.file) == 0, "the page can be written");
+    require(report_html(m, planning_s, path, text.file) == 0, "the page can be written");
     end(&text);
     require(text.size > 1000 && strstr(text.bytes, "</html>"), "the page is whole");
     free(text.bytes);
@@ -192,7 +194,7 @@ static const char *file_with(const uint8_t *data, size_t bytes)
     return path;
 }
 
-struct show_all show_all(const uint8_t *data, size_t bytes, uint64_t at_op)
+struct show_all show_all(const uint8_t *data, size_t bytes, uint64_t at_op, double planning_s)
 {
     const char *path = file_with(data, bytes);
     struct model_options options = {.at_op = at_op};
@@ -213,8 +215,8 @@ struct show_all show_all(const uint8_t *data, size_t bytes, uint64_t at_op)
     if (!m)
         return all;
     all.iteration = m->iteration_count > 0;
-    check_texts(m, path);
-    check_report(m, at_op != MODEL_NO_OP && at_op % 4 == 0);
+    check_texts(m, planning_s, path);
+    all.planned = check_report(m, planning_s);
     all.taken = check_graph(m);
     check_perfetto(m);
     for (int weight = REPORT_PEAK_BYTES; weight <= REPORT_IDLE_BYTE_SECONDS; weight++)

@@ -406,7 +406,7 @@ def _():
 @sentence("the report of a trace has the curve of the planner that it names, as figures and in words")
 def _():
     told = json.loads(spillway("report", "--json", traced()).stdout)["plan"]
-    curve = plan(traced(), "--sweep", "--planner", told["planner"], "--seed", "1")
+    curve = plan(traced(), "--sweep", "--planner", told["planner"], "--seed", "1")  # a seed is said, so that plans are searched for as by default
     require([point["budget_bytes"] for point in told["points"]] == [row["budget_bytes"] for row in curve], told, curve)
     same = 0
     for point, row in zip(told["points"], curve):

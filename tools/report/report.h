@@ -7,7 +7,8 @@
 #include "model.h"
 #include "shown.h"
 
-/* How long the forms that follow search for plans by default, in seconds of one core, for the whole curve. */
+/* How long the forms that follow search for plans by default, in seconds of one core, for the whole curve. Each takes
+ * `planning_s` as report_plan() does. */
 #define REPORT_PLANNING_S 5.0
 
 /* A summary that fits a log: at most about 60 lines of 100 columns. */
