@@ -39,7 +39,7 @@ static int judge(struct spw_best *best, const struct spw_schedule *schedule)
     int r = SPW_GROW(best->start_us, best->start_room, schedule->count + 1);
     if (r == 0)
         r = spw_timer_run(best->timer, schedule, best->request->device_bytes, best->start_us, &timing, &stuck);
-    if (r < 0)
+    if (r != 0)
         return r == -ENOMEM ? r : -ENOSPC;
     if (timing.time_us >= best->us)
         return 0;

@@ -324,10 +324,11 @@ void spw_probed_forget_locked(struct spw_device *d)
 
 static void forget(struct entry *e)
 {
+    HASH_DEL(entries, e);
     while (e->set.probed)
         forget_probed(&e->set.probed);
     free(e->set.numbers);
-    SPW_TABLE_REMOVE(entries, e);
+    free(e);
 }
 
 static void forget_some(bool all)

@@ -99,7 +99,7 @@ static bool lengthen(struct spw_op *op)
 {
     const bool is_first = !op->long_hits;
     unsigned room = is_first ? 0 : op->room;
-    if (SPW_GROW(op->long_hits, room, 3 * op->room) < 0)
+    if (SPW_GROW(op->long_hits, room, 3 * op->room) < 0 || !op->long_hits)
         return false;
     if (is_first)
         memcpy(op->long_hits, op->hits, op->count * sizeof(*op->hits));
