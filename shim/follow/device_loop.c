@@ -24,7 +24,7 @@
 #include "steptime.h"
 
 enum {
-    CONFIRMED = 16,       /* iterations in a row after which a shape is taken for the whole */
+    CONFIRMED = 16,       /* iterations in a row after which one is taken for the whole */
     TAUGHT_AFTER = 2,     /* iterations in a row, before it is learned from; */
     TAUGHT_AFTER_ALL = 6, /* or in all, where something else comes in between */
     MOST = 8,             /* all but one of so many bytes */
@@ -69,34 +69,34 @@ static void enter(struct spw_device_loop *p, enum spw_device_state state)
     spw_unmap_allow_deferral_locked(p->on.device, is_confirmed && p->prompt >= CONFIRMED);
 }
 
-static enum spw_device_state trusted(const struct spw_tuned_iteration *shape)
+static enum spw_device_state trusted(const struct spw_tuned_iteration *tuned)
 {
-    return shape->in_a_row >= CONFIRMED ? SPW_DEVICE_CONFIRMED : SPW_DEVICE_FOLLOWING;
+    return tuned->in_a_row >= CONFIRMED ? SPW_DEVICE_CONFIRMED : SPW_DEVICE_FOLLOWING;
 }
 
 /* What earlier runs know of its kernels is in the course, if the session says so. */
-static void take_answer(struct spw_device_loop *p, struct spw_tuned_iteration *shape, enum spw_probe_session_answer answer)
+static void take_answer(struct spw_device_loop *p, struct spw_tuned_iteration *tuned, enum spw_probe_session_answer answer)
 {
     if (answer == SPW_PROBE_SESSION_GOES_ON)
         return;
-    shape->is_recalled = true;
-    shape->is_learned |= answer == SPW_PROBE_SESSION_LEARNED;
-    if (shape->state == SPW_TUNING_UNPLANNED)
-        shape->may_replay = true; /* its first plan will */
+    tuned->is_recalled = true;
+    tuned->is_learned |= answer == SPW_PROBE_SESSION_LEARNED;
+    if (tuned->state == SPW_TUNING_UNPLANNED)
+        tuned->may_replay = true; /* its first plan will */
     else
-        spw_tuning_learned(shape, true);
+        spw_tuning_learned(tuned, true);
 }
 
 /* Where earlier runs have left something, the first iteration of a course is listened to: recall() says what for. */
-static void listen(struct spw_device_loop *p, const struct spw_tuned_iteration *shape)
+static void listen(struct spw_device_loop *p, const struct spw_tuned_iteration *tuned)
 {
-    if (!spw_settings_get()->recompute || shape->is_learned || shape->is_recalled || !spw_kernel_profile_is_there_locked() ||
+    if (!spw_settings_get()->recompute || tuned->is_learned || tuned->is_recalled || !spw_kernel_profile_is_there_locked() ||
         (p->session && !spw_probe_session_is_idle(p->session)))
         return;
     if (!p->session)
         p->session = spw_probe_session_create(p->on.device);
     if (p->session)
-        (void)spw_probe_session_begin_locked(p->session, shape->course, shape->serial, true);
+        (void)spw_probe_session_begin_locked(p->session, tuned->course, tuned->serial, true);
 }
 
 /* The same for the iteration that is being recorded. */
@@ -113,13 +113,13 @@ static void listen_to_recording(struct spw_device_loop *p)
 }
 
 /* Its first operation is the next. 0 or -ENOMEM. */
-static int enter_course(struct spw_device_loop *p, struct spw_tuned_iteration *shape)
+static int enter_course(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
-    const int r = spw_plan_executor_enter_locked(&p->on, shape);
+    const int r = spw_plan_executor_enter_locked(&p->on, tuned);
     if (r == 0)
-        listen(p, shape);
+        listen(p, tuned);
     if (r == 0)
-        enter(p, spw_plan_executor_is_there(&p->on) ? trusted(shape) : SPW_DEVICE_FOLLOWING);
+        enter(p, spw_plan_executor_is_there(&p->on) ? trusted(tuned) : SPW_DEVICE_FOLLOWING);
     if (r == -ENOMEM)
         spw_device_loop_lack_memory(p->on.device, "to follow an iteration");
     return r;
@@ -149,27 +149,30 @@ void spw_device_loop_destroy(struct spw_device_loop *p)
 static void finish_recording(struct spw_device_loop *p)
 {
     bool lacks;
-    struct spw_tuned_iteration *shape = spw_known_iterations_take_locked(&p->known, p->on.now, &lacks);
+    struct spw_tuned_iteration *tuned = spw_known_iterations_take_locked(&p->known, p->on.now, &lacks);
     if (lacks)
         spw_device_loop_lack_memory(p->on.device, "for a plan");
-    if (!shape || p->state != SPW_DEVICE_WATCHED) {
+    if (!tuned || p->state != SPW_DEVICE_WATCHED) {
         spw_probe_session_hear_no_more_locked(p->session);
         return;
     }
     if (spw_probe_session_is_hearing(p->session))
-        take_answer(p, shape, spw_probe_session_heard_locked(p->session, shape->course, shape->serial));
+        take_answer(p, tuned, spw_probe_session_heard_locked(p->session, tuned->course, tuned->serial));
     spw_known_iterations_plan_remembered_locked(&p->known);
-    p->began |= enter_course(p, shape) == 0;
-    if (!p->on.now && spw_probe_session_is_about(p->session, shape->course))
+    p->began |= enter_course(p, tuned) == 0;
+    if (!p->on.now && spw_probe_session_is_about(p->session, tuned->course))
         spw_probe_session_pause_locked(p->session);
 }
 
 /* Once the device has done all of it as well, it can be planned. */
 static void await_durations(struct spw_device_loop *p)
 {
-    const struct spw_tuned_iteration *shape = spw_known_iterations_timed_locked(&p->known);
-    if (shape && p->on.now == shape)
-        spw_plan_executor_take_up_plan(&p->on);
+    const struct spw_tuned_iteration *tuned = spw_known_iterations_timed_locked(&p->known);
+    if (!tuned || p->on.now != tuned)
+        return;
+    spw_plan_executor_take_up_plan(&p->on);
+    if (tuned->number)
+        spw_steptime_broken_locked(p->on.device->ordinal); /* it began on demand and ends by plan */
 }
 
 /* The next iteration of the course begins. */
@@ -203,9 +206,9 @@ static void lose(struct spw_device_loop *p)
 /* An iteration of the course has begun. */
 static void give_up(struct spw_device_loop *p, const char *why)
 {
-    struct spw_tuned_iteration *shape = p->on.now;
+    struct spw_tuned_iteration *tuned = p->on.now;
     lose(p);
-    spw_known_iterations_forget_locked(&p->known, shape, why);
+    spw_known_iterations_forget_locked(&p->known, tuned, why);
 }
 
 /* The same operations on tensors of other sizes (another batch) are another iteration: the detector has to see it. */
@@ -217,16 +220,16 @@ static bool is_another(const struct spw_device_loop *p)
 /* It is complete: the next one is trusted as far as what came in a row lets it. */
 static void count_iteration(struct spw_device_loop *p)
 {
-    struct spw_tuned_iteration *shape = p->on.now;
-    shape->last_used = ++p->known.clock;
-    shape->followed++;
+    struct spw_tuned_iteration *tuned = p->on.now;
+    tuned->last_used = ++p->known.clock;
+    tuned->followed++;
     p->lost.misses = 0;
     p->lost.is_guessed = false;
     p->prompt = p->waits_in_vain == spw_waits_in_vain ? p->prompt + 1 : 0;
     p->waits_in_vain = spw_waits_in_vain;
-    shape->in_a_row = is_another(p) ? 0 : shape->in_a_row + 1;
+    tuned->in_a_row = is_another(p) ? 0 : tuned->in_a_row + 1;
     p->on.strange_bytes = 0;
-    enter(p, trusted(shape));
+    enter(p, trusted(tuned));
 }
 
 /* The next one goes by the plan that is in force now; `before` is not that any more where it is another. */
@@ -243,11 +246,11 @@ static void begin_by_plan(struct spw_device_loop *p, const struct spw_course_pla
 /* An iteration of the course is complete. What earlier runs know of its kernels is planned with at once. */
 static void recall(struct spw_device_loop *p)
 {
-    struct spw_tuned_iteration *shape = p->on.now;
-    if (shape->is_recalled || !spw_probe_session_is_about(p->session, shape->course))
+    struct spw_tuned_iteration *tuned = p->on.now;
+    if (tuned->is_recalled || !spw_probe_session_is_about(p->session, tuned->course))
         return;
-    shape->is_recalled = true;
-    take_answer(p, shape, spw_probe_session_recall_locked(p->session));
+    tuned->is_recalled = true;
+    take_answer(p, tuned, spw_probe_session_recall_locked(p->session));
 }
 
 /* The course is complete, and what comes next belongs to the iteration after it, for which the device is made ready in steps
@@ -296,18 +299,18 @@ static bool next_iteration(struct spw_device_loop *p)
 /* The iteration is known, and the device goes by its course from here on. What is followed now, if anything, may be a part
  * of it, or the same operations on tensors of other sizes: that goes on being followed until there is a plan for the other,
  * or as long as it has one itself. */
-static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *shape)
+static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
-    (void)spw_tuning_improve(p->on.device, shape, false);
-    const bool is_better = p->on.now && shape->course->op_count >= p->on.now->course->op_count &&
-                           (shape->plan->predicted_us < INFINITY || !p->on.now->number);
+    (void)spw_tuning_improve(p->on.device, tuned, false);
+    const bool is_better = p->on.now && tuned->course->op_count >= p->on.now->course->op_count &&
+                           (tuned->plan->predicted_us < INFINITY || !p->on.now->number);
     if (p->on.now && !is_better)
         return false;
     leave_course(p);
-    shape->last_used = p->known.clock;
-    if (enter_course(p, shape) < 0)
+    tuned->last_used = p->known.clock;
+    if (enter_course(p, tuned) < 0)
         return false;
-    spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
+    spw_plan_follower_begins_locked(p->on.device, p->on.stream, tuned->id, tuned->number);
     p->began = true;
     return true;
 }
@@ -319,11 +322,11 @@ static void learn(struct spw_device_loop *p)
     if (!p->on.now)
         p->known.clock++;
     const bool is_guess = !p->known.ended_surely && p->lost.id == ended;
-    struct spw_tuned_iteration *shape = spw_known_iterations_boundary(&p->known);
+    struct spw_tuned_iteration *tuned = spw_known_iterations_boundary(&p->known);
     if (p->known.state == SPW_KNOWN_RECORDING)
         listen_to_recording(p);
     const bool may_be = !is_guess || p->lost.misses <= MISSES;
-    const bool is_taken_up = shape && shape != p->on.now && may_be && take_up(p, shape);
+    const bool is_taken_up = tuned && tuned != p->on.now && may_be && take_up(p, tuned);
     p->lost.is_guessed |= is_taken_up && is_guess;
     if (!is_taken_up && !p->on.now)
         spw_plan_follower_begins_locked(p->on.device, p->on.stream, ended, 0);
@@ -400,28 +403,28 @@ static uint64_t bytes_before(const struct spw_course *course, uint32_t first)
 static struct spw_tuned_iteration *beginning_anew(struct spw_device_loop *p, uint64_t key, bool backbone)
 {
     const bool may_be = backbone && p->lost.id && p->lost.misses <= MISSES;
-    struct spw_tuned_iteration *shape = may_be ? spw_tuned_iterations_find(&p->known.shapes, p->lost.id) : NULL;
-    if (!shape)
+    struct spw_tuned_iteration *tuned = may_be ? spw_tuned_iterations_find(&p->known.iterations, p->lost.id) : NULL;
+    if (!tuned)
         return NULL;
-    const uint32_t first = first_of_backbone(shape->course);
-    if (first == shape->course->op_count || shape->course->ops[first].key != key)
+    const uint32_t first = first_of_backbone(tuned->course);
+    if (first == tuned->course->op_count || tuned->course->ops[first].key != key)
         return NULL;
     const uint64_t now = p->on.device->live_bytes, then = p->lost.live_bytes;
-    const uint64_t most = p->lost.made_bytes / ALIKE + bytes_before(shape->course, first);
-    return (now > then ? now - then : then - now) <= most ? shape : NULL;
+    const uint64_t most = p->lost.made_bytes / ALIKE + bytes_before(tuned->course, first);
+    return (now > then ? now - then : then - now) <= most ? tuned : NULL;
 }
 
 static bool begin_anew(struct spw_device_loop *p, struct spw_op *op, uint64_t key, bool backbone)
 {
-    struct spw_tuned_iteration *shape = beginning_anew(p, key, backbone);
-    if (!shape)
+    struct spw_tuned_iteration *tuned = beginning_anew(p, key, backbone);
+    if (!tuned)
         return false;
-    (void)spw_tuning_improve(p->on.device, shape, false);
-    if (enter_course(p, shape) < 0)
+    (void)spw_tuning_improve(p->on.device, tuned, false);
+    if (enter_course(p, tuned) < 0)
         return false;
     p->lost.is_guessed = true;
     spw_plan_follower_lost_locked(p->on.device, false); /* what went on demand is no iteration of that length */
-    spw_plan_follower_begins_locked(p->on.device, p->on.stream, shape->id, shape->number);
+    spw_plan_follower_begins_locked(p->on.device, p->on.stream, tuned->id, tuned->number);
     spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than it will */
     p->began = true;
     const bool is_begun = spw_cursor_op(&p->on.place.cursor, key, backbone) == SPW_CURSOR_EXPECTED;
@@ -466,29 +469,29 @@ static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
 }
 
 /* It is followed, it has a plan, and has come a few times: learning takes time and memory. */
-static bool may_probe(const struct spw_device_loop *p, const struct spw_tuned_iteration *shape)
+static bool may_probe(const struct spw_device_loop *p, const struct spw_tuned_iteration *tuned)
 {
-    return shape != p->known.awaited &&
-           (shape->in_a_row >= TAUGHT_AFTER || shape->followed >= TAUGHT_AFTER_ALL || shape->is_taught);
+    return tuned != p->known.awaited &&
+           (tuned->in_a_row >= TAUGHT_AFTER || tuned->followed >= TAUGHT_AFTER_ALL || tuned->is_taught);
 }
 
 /* The session is about the course, which may be probed from the next iteration on. False: not yet, or not at all. */
-static bool begin_to_teach_unlocking(struct spw_device_loop *p, struct spw_tuned_iteration *shape)
+static bool begin_to_teach_unlocking(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
-    const bool is_under_way = spw_probe_session_is_about(p->session, shape->course);
-    if (is_under_way && shape->is_taught)
+    const bool is_under_way = spw_probe_session_is_about(p->session, tuned->course);
+    if (is_under_way && tuned->is_taught)
         return true;
-    if (!spw_scratch_leaves_room_locked(p->on.device, shape->course)) {
+    if (!spw_scratch_leaves_room_locked(p->on.device, tuned->course)) {
         spw_info("device %d: the budget is too small to find out what can be recomputed", p->on.device->ordinal);
-        shape->is_learned = true;
+        tuned->is_learned = true;
         return false;
     }
     if (!p->session)
         p->session = spw_probe_session_create(p->on.device);
     if (spw_digests_open_unlocking(p->on.device, p->on.stream->context) == -ENOMEM)
         return false; /* the next iteration may find room */
-    return p->on.now == shape && p->session &&
-           (is_under_way || spw_probe_session_begin_locked(p->session, shape->course, shape->serial, false) == 0);
+    return p->on.now == tuned && p->session &&
+           (is_under_way || spw_probe_session_begin_locked(p->session, tuned->course, tuned->serial, false) == 0);
 }
 
 /* Iterations of the course are learned from, as far as it is new, once it has come a few times. Where something else came
@@ -496,25 +499,25 @@ static bool begin_to_teach_unlocking(struct spw_device_loop *p, struct spw_tuned
  * what earlier runs know of it. */
 static void teach_unlocking(struct spw_device_loop *p)
 {
-    struct spw_tuned_iteration *shape = p->on.now;
+    struct spw_tuned_iteration *tuned = p->on.now;
     p->began = false;
     if (spw_probe_session_is_hearing(p->session) && spw_digests_open_unlocking(p->on.device, p->on.stream->context) < 0)
         spw_probe_session_hear_no_more_locked(p->session);
-    if (!spw_settings_get()->recompute || !shape || shape->is_learned || is_as_fast_as_can_be(shape->plan))
+    if (!spw_settings_get()->recompute || !tuned || tuned->is_learned || is_as_fast_as_can_be(tuned->plan))
         return;
-    if (!may_probe(p, shape)) {
-        if (spw_probe_session_is_about(p->session, shape->course) &&
-            spw_digests_open_unlocking(p->on.device, p->on.stream->context) < 0 && p->on.now == shape)
+    if (!may_probe(p, tuned)) {
+        if (spw_probe_session_is_about(p->session, tuned->course) &&
+            spw_digests_open_unlocking(p->on.device, p->on.stream->context) < 0 && p->on.now == tuned)
             spw_probe_session_pause_locked(p->session);
         return;
     }
-    if (!begin_to_teach_unlocking(p, shape))
+    if (!begin_to_teach_unlocking(p, tuned))
         return;
-    shape->is_taught = true;
-    if (!spw_probe_session_iteration_unlocking(p->session) || p->on.now != shape)
+    tuned->is_taught = true;
+    if (!spw_probe_session_iteration_unlocking(p->session) || p->on.now != tuned)
         return;
-    shape->is_learned = true;
-    spw_tuning_learned(shape, true);
+    tuned->is_learned = true;
+    spw_tuning_learned(tuned, true);
     spw_known_iterations_note_locked(&p->known);
 }
 
@@ -522,8 +525,8 @@ bool spw_device_loop_want_versions(const struct spw_device_loop *p)
 {
     bool wanted =
         (p->on.now && spw_probe_session_is_about(p->session, p->on.now->course)) || spw_probe_session_is_hearing(p->session);
-    for (unsigned i = 0; i < p->known.shapes.count; i++)
-        wanted |= spw_tuning_wants_versions(&p->known.shapes.list[i]);
+    for (unsigned i = 0; i < p->known.iterations.count; i++)
+        wanted |= spw_tuning_wants_versions(&p->known.iterations.list[i]);
     return wanted;
 }
 

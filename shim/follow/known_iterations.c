@@ -15,6 +15,7 @@
 #include "log.h"
 #include "scan.h"
 #include "slab.h"
+#include "steptime.h"
 
 enum { TOUCHES = 64 /* of one operation, without asking for memory */ };
 static const float LONGEST_US = 1e9f; /* of an operation: what is said to take longer is not believed */
@@ -53,7 +54,7 @@ int spw_known_iterations_init(struct spw_known_iterations *known, struct spw_dev
 
 void spw_known_iterations_finish(struct spw_known_iterations *known)
 {
-    spw_tuned_iterations_finish(&known->shapes);
+    spw_tuned_iterations_finish(&known->iterations);
     spw_observer_destroy(known->watch);
 }
 
@@ -182,7 +183,7 @@ int spw_known_iterations_observe_locked(struct spw_known_iterations *known, stru
 
 struct spw_tuned_iteration *spw_known_iterations_boundary(struct spw_known_iterations *known)
 {
-    struct spw_tuned_iteration *shape = spw_tuned_iterations_find(&known->shapes, known->ended_shape);
+    struct spw_tuned_iteration *tuned = spw_tuned_iterations_find(&known->iterations, known->ended_shape);
     known->ended = false;
     if (known->state == SPW_KNOWN_RECORDING && known->ended_surely && known->ended_shape == known->recording_shape)
         enter(known, SPW_KNOWN_RECORDED);
@@ -190,12 +191,12 @@ struct spw_tuned_iteration *spw_known_iterations_boundary(struct spw_known_itera
         spw_known_iterations_stop_recording_locked(known);
     if (spw_known_iterations_is_recording(known))
         return NULL;
-    if (!shape && known->state == SPW_KNOWN_LOOKING && spw_observer_record(known->watch) == 0) {
+    if (!tuned && known->state == SPW_KNOWN_LOOKING && spw_observer_record(known->watch) == 0) {
         known->recording_shape = known->ended_shape;
         known->has_begun = false;
         enter(known, SPW_KNOWN_RECORDING);
     }
-    return shape;
+    return tuned;
 }
 
 struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_iterations *known,
@@ -213,7 +214,7 @@ struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_it
                  strerror(-r));
         return NULL;
     }
-    known->awaited = spw_tuned_iterations_add(&known->shapes, known->recording_shape, course, known->clock, but);
+    known->awaited = spw_tuned_iterations_add(&known->iterations, known->recording_shape, course, known->clock, but);
     enter(known, known->awaited ? SPW_KNOWN_TIMING : SPW_KNOWN_LOOKING);
     if (!known->awaited) {
         spw_course_destroy(course);
@@ -228,28 +229,30 @@ struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_it
 void spw_known_iterations_plan_remembered_locked(struct spw_known_iterations *known)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_tuned_iteration *shape = known->awaited;
+    struct spw_tuned_iteration *tuned = known->awaited;
     const struct spw_profile_iterations *all = spw_kernel_profile_iterations_locked();
-    const uint64_t hash = spw_observer_hash_of(known->watch, shape->id);
+    const uint64_t hash = spw_observer_hash_of(known->watch, tuned->id);
     const struct spw_profile_iteration *it = all && hash ? spw_profile_iterations_find(all, hash) : NULL;
-    if (!it || it->op_count != shape->course->op_count)
+    if (!it || it->op_count != tuned->course->op_count)
         return;
     for (uint32_t i = 0; i < it->op_count; i++)
-        shape->course->ops[i].us = it->us[i] >= 0 && it->us[i] <= LONGEST_US ? it->us[i] : -1;
-    spw_tuning_begin_with(shape, it->list, it->choice_count, it->choices_of);
+        tuned->course->ops[i].us = it->us[i] >= 0 && it->us[i] <= LONGEST_US ? it->us[i] : -1;
     spw_info("device %d: an iteration of %u operations is known from an earlier run", known->device->ordinal, it->op_count);
-    spw_tuning_plan(known->device, shape);
+    if (!it->choice_count)
+        return; /* what had no plan then gets one once it was seen what it takes without */
+    spw_tuning_begin_with(tuned, it->list, it->choice_count, it->choices_of);
+    spw_tuning_plan(known->device, tuned);
 }
 
-static void note(struct spw_known_iterations *known, const struct spw_tuned_iteration *shape)
+static void note(struct spw_known_iterations *known, const struct spw_tuned_iteration *tuned)
 {
-    const struct spw_course *course = shape->course;
-    const struct spw_plan_choices *choices = spw_tuning_choices(shape);
-    struct spw_profile_iteration it = {.hash = spw_observer_hash_of(known->watch, shape->id), .op_count = course->op_count};
+    const struct spw_course *course = tuned->course;
+    const struct spw_plan_choices *choices = spw_tuning_choices(tuned);
+    struct spw_profile_iteration it = {.hash = spw_observer_hash_of(known->watch, tuned->id), .op_count = course->op_count};
     void *bytes = NULL;
     size_t size = 0;
     float *us = calloc((size_t)course->op_count + 1, sizeof(*us));
-    if (us && it.hash && spw_observer_save_shape(known->watch, shape->id, &bytes, &size) == 0 && size <= UINT32_MAX) {
+    if (us && it.hash && spw_observer_save_shape(known->watch, tuned->id, &bytes, &size) == 0 && size <= UINT32_MAX) {
         for (uint32_t i = 0; i < course->op_count; i++)
             us[i] = (float)course->ops[i].us;
         it.us = us;
@@ -267,10 +270,10 @@ static void note(struct spw_known_iterations *known, const struct spw_tuned_iter
 void spw_known_iterations_note_locked(struct spw_known_iterations *known)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    for (unsigned i = 0; i < known->shapes.count; i++) {
-        const struct spw_tuned_iteration *shape = &known->shapes.list[i];
-        if (shape->course && shape != known->awaited && shape->state != SPW_TUNING_STRAYED)
-            note(known, shape);
+    for (unsigned i = 0; i < known->iterations.count; i++) {
+        const struct spw_tuned_iteration *tuned = &known->iterations.list[i];
+        if (tuned->course && tuned != known->awaited && tuned->state != SPW_TUNING_STRAYED)
+            note(known, tuned);
     }
 }
 
@@ -300,33 +303,36 @@ static void take_duration(void *context, uint32_t ordinal, double us)
 struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_iterations *known)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct spw_tuned_iteration *shape = known->awaited;
-    if (!shape)
+    struct spw_tuned_iteration *tuned = known->awaited;
+    if (!tuned)
         return NULL;
-    struct durations durations = {.course = shape->course};
+    spw_steptime_collect_locked(known->device->ordinal);
+    if (spw_steptime_is_pending_locked(known->device->ordinal, tuned->id))
+        return NULL; /* what it took on demand is what its plan is held against */
+    struct durations durations = {.course = tuned->course};
     (void)spw_bandwidth_locked(known->device->ordinal, &durations.bandwidth);
     if (!spw_durations_collect_locked(known->device, take_duration, &durations))
         return NULL;
     known->awaited = NULL;
     enter(known, SPW_KNOWN_LOOKING);
     spw_durations_stop_locked(known->device);
-    if (shape->state == SPW_TUNING_UNPLANNED)
-        spw_tuning_plan(known->device, shape);
+    if (tuned->state == SPW_TUNING_UNPLANNED)
+        spw_tuning_plan(known->device, tuned);
     else if (durations.strange_us > STRANGE * durations.all_us)
-        spw_tuning_learned(shape, shape->may_replay);
-    return shape;
+        spw_tuning_learned(tuned, tuned->may_replay);
+    return tuned;
 }
 
-void spw_known_iterations_forget_locked(struct spw_known_iterations *known, struct spw_tuned_iteration *shape,
+void spw_known_iterations_forget_locked(struct spw_known_iterations *known, struct spw_tuned_iteration *tuned,
                                         const char *why)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_info("device %d: iterations of %u operations %s: learning them anew", known->device->ordinal,
-             shape->course->op_count, why);
-    if (shape == known->awaited) {
+             tuned->course->op_count, why);
+    if (tuned == known->awaited) {
         known->awaited = NULL;
         enter(known, SPW_KNOWN_LOOKING);
         spw_durations_stop_locked(known->device);
     }
-    spw_tuning_forget(shape);
+    spw_tuning_forget(tuned);
 }

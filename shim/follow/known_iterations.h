@@ -31,7 +31,7 @@ enum spw_known_state { SPW_KNOWN_LOOKING, SPW_KNOWN_RECORDING, SPW_KNOWN_RECORDE
 struct spw_known_iterations {
     struct spw_device *device;
     struct spw_observer *watch;
-    struct spw_tuned_iterations shapes;
+    struct spw_tuned_iterations iterations;
     enum spw_known_state state;
     uint64_t clock;    /* boundaries met */
     bool ended;        /* the detector was told of the last operation of an `ended_shape`, and of nothing since */
@@ -58,10 +58,10 @@ int spw_known_iterations_observe_locked(struct spw_known_iterations *known, stru
                                         struct spw_object *const *objects, unsigned count);
 
 /* Something new happens after the last operation of an `ended_shape`: the boundary. Has the next iteration recorded if that
- * is wanted. The shape where it is known in full and nothing is being recorded, else NULL. */
+ * is wanted. The tuned iteration where it is known in full and nothing is being recorded, else NULL. */
 struct spw_tuned_iteration *spw_known_iterations_boundary(struct spw_known_iterations *known);
 
-/* Something new happens after what was RECORDED: takes it. `but`: a shape that does not make room for it. The shape, whose
+/* Something new happens after what was RECORDED: takes it. `but`: one that does not make room for it. The iteration, whose
  * durations are awaited from now on; NULL: none, without memory if `ret_lacks_memory`. */
 struct spw_tuned_iteration *spw_known_iterations_take_locked(struct spw_known_iterations *known,
                                                              const struct spw_tuned_iteration *but, bool *ret_lacks_memory);
@@ -73,14 +73,14 @@ void spw_known_iterations_plan_remembered_locked(struct spw_known_iterations *kn
 /* Leaves what is known of each iteration of the device for later runs. */
 void spw_known_iterations_note_locked(struct spw_known_iterations *known);
 
-/* The shape whose durations have become complete, now that it has a plan; else NULL. Where it had one before, that is to be
- * taken up anew all the same: what is not where the plan has it leaves then, in the middle of the first iteration. */
+/* The iteration whose durations have become complete, now that it has a plan; else NULL. Where it had one before, that is to
+ * be taken up anew all the same: what is not where the plan has it leaves then, in the middle of the first iteration. */
 struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_iterations *known);
 
 /* What is recorded, if anything, is none. */
 void spw_known_iterations_stop_recording_locked(struct spw_known_iterations *known);
 
-/* The shape is to be learned anew. */
-void spw_known_iterations_forget_locked(struct spw_known_iterations *known, struct spw_tuned_iteration *shape,
+/* It is to be learned anew. */
+void spw_known_iterations_forget_locked(struct spw_known_iterations *known, struct spw_tuned_iteration *tuned,
                                         const char *why);
 #endif

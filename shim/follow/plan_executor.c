@@ -194,14 +194,14 @@ void spw_plan_executor_find_missing(struct spw_plan_executor *on, const struct s
 }
 
 /* Who is who, and from which action on; false without memory. */
-static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteration *shape)
+static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteration *tuned)
 {
-    const struct spw_course *course = shape->course;
+    const struct spw_course *course = tuned->course;
     if (spw_cursor_init(&on->place.cursor, course) < 0)
         return false;
     on->blocks = calloc((size_t)course->tensor_count + 1, sizeof(struct spw_block *));
     on->is_missing = calloc((size_t)course->live_count + 1, 1);
-    on->now = shape;
+    on->now = tuned;
     if (!on->blocks || !on->is_missing)
         return false;
     spw_plan_executor_take_up_plan(on);
@@ -214,10 +214,10 @@ static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteratio
     return true;
 }
 
-int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *shape)
+int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *tuned)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (begin_course(on, shape))
+    if (begin_course(on, tuned))
         return 0;
     spw_plan_executor_leave_locked(on);
     return -ENOMEM;

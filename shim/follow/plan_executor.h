@@ -33,8 +33,8 @@ void spw_plan_executor_init(struct spw_plan_executor *on, struct spw_device *d);
 /* Every operation gets a closer look while the detector is `told` of everything, and while versions are kept. */
 void spw_plan_executor_look_closer(struct spw_plan_executor *on, bool told);
 
-/* An iteration of the shape is about to begin; the device is on no course. 0; -ENOMEM: it is on none after either. */
-int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *shape);
+/* One of these iterations is about to begin; the device is on no course. 0; -ENOMEM: it is on none after either. */
+int spw_plan_executor_enter_locked(struct spw_plan_executor *on, struct spw_tuned_iteration *tuned);
 void spw_plan_executor_leave_locked(struct spw_plan_executor *on); /* fine where it is on none */
 
 /* Some tensor of its course, or what the program has freed and the plan still wants, was allocated in the context. */

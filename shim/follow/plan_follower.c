@@ -190,11 +190,11 @@ static void hint(void)
 static void plan_for_other_budget(struct spw_device *d)
 {
     struct spw_device_loop *p = d->loop;
-    struct spw_tuned_iterations *shapes = p ? &p->known.shapes : NULL;
-    for (unsigned i = 0; shapes && i < shapes->count; i++)
-        if (shapes->list[i].course && shapes->list[i].state != SPW_TUNING_UNPLANNED &&
-            shapes->list[i].state != SPW_TUNING_STRAYED)
-            spw_tuning_budget_changed(&shapes->list[i]);
+    struct spw_tuned_iterations *iterations = p ? &p->known.iterations : NULL;
+    for (unsigned i = 0; iterations && i < iterations->count; i++)
+        if (iterations->list[i].course && iterations->list[i].state != SPW_TUNING_UNPLANNED &&
+            iterations->list[i].state != SPW_TUNING_STRAYED)
+            spw_tuning_budget_changed(&iterations->list[i]);
 }
 
 void spw_plan_follower_context_gone_locked(CUcontext context)
@@ -251,7 +251,7 @@ void spw_plan_follower_open(void)
 
 static void leave_to_later_runs(struct spw_known_iterations *known)
 {
-    spw_tuned_iterations_stop(&known->shapes);
+    spw_tuned_iterations_stop(&known->iterations);
     spw_known_iterations_note_locked(known);
 }
 

@@ -23,7 +23,7 @@ enum {
     FIRST_ROUNDS = 40,   /* iterations by the first plan before others are tried: short runs are not for that */
     ROUNDS = 10,         /* by each of the others: the first ones carry what the plan before left behind */
     LOOK_EVERY = 16,     /* iterations, once it is settled */
-    STRAYED = 4,         /* looks that must agree before a shape is given up */
+    STRAYED = 4,         /* looks that must agree before an iteration is given up */
 };
 static const double CLOSE = 1.02;  /* to what no plan is below: nothing is left to gain by trying */
 static const double LOSES = 1.05;  /* against on demand: it is judged at once */
@@ -50,99 +50,99 @@ static bool is_allowed(enum spw_tuning_state from, enum spw_tuning_state to)
     return from_which[to] >> from & 1;
 }
 
-static bool holds(const struct spw_tuned_iteration *shape)
+static bool holds(const struct spw_tuned_iteration *tuned)
 {
-    switch (shape->state) {
+    switch (tuned->state) {
     case SPW_TUNING_UNPLANNED:
-        return !shape->number && !shape->planning && !shape->best && shape->best_us == 0;
+        return !tuned->number && !tuned->planning && !tuned->best && tuned->best_us == 0;
     case SPW_TUNING_FIRST:
-        return !shape->best && shape->best_us == 0;
+        return !tuned->best && tuned->best_us == 0;
     case SPW_TUNING_TRYING:
-        return shape->best_us > 0;
+        return tuned->best_us > 0;
     case SPW_TUNING_SETTLED:
     case SPW_TUNING_STRAYED:
-        return !shape->planning && !shape->best && shape->best_us > 0;
+        return !tuned->planning && !tuned->best && tuned->best_us > 0;
     }
     return false;
 }
 
-/* The only place where the state of a shape changes, but for its beginning and end. */
-static void enter(struct spw_tuned_iteration *shape, enum spw_tuning_state state)
+/* The only place where the state of an iteration changes, but for its beginning and end. */
+static void enter(struct spw_tuned_iteration *tuned, enum spw_tuning_state state)
 {
-    SPW_ASSERT(is_allowed(shape->state, state), "an arrow of the drawing in plan_tuning.h");
-    shape->state = state;
-    SPW_ASSERT(holds(shape), "what plan_tuning.h says of the state");
+    SPW_ASSERT(is_allowed(tuned->state, state), "an arrow of the drawing in plan_tuning.h");
+    tuned->state = state;
+    SPW_ASSERT(holds(tuned), "what plan_tuning.h says of the state");
 }
 
 /* ---- the list ---- */
 
-struct spw_tuned_iteration *spw_tuned_iterations_find(struct spw_tuned_iterations *shapes, uint32_t id)
+struct spw_tuned_iteration *spw_tuned_iterations_find(struct spw_tuned_iterations *iterations, uint32_t id)
 {
-    for (unsigned i = 0; i < shapes->count; i++)
-        if (shapes->list[i].course && shapes->list[i].id == id)
-            return &shapes->list[i];
+    for (unsigned i = 0; i < iterations->count; i++)
+        if (iterations->list[i].course && iterations->list[i].id == id)
+            return &iterations->list[i];
     return NULL;
 }
 
-static void stop_planning(struct spw_tuned_iteration *shape)
+static void stop_planning(struct spw_tuned_iteration *tuned)
 {
-    if (shape->planning)
-        spw_course_plan_destroy(spw_plan_thread_finish(shape->planning, true));
-    shape->planning = NULL;
+    if (tuned->planning)
+        spw_course_plan_destroy(spw_plan_thread_finish(tuned->planning, true));
+    tuned->planning = NULL;
 }
 
-void spw_tuning_forget(struct spw_tuned_iteration *shape)
+void spw_tuning_forget(struct spw_tuned_iteration *tuned)
 {
-    if (shape->planning)
-        spw_plan_thread_abandon_locked(shape->planning);
-    spw_course_plan_destroy(shape->plan);
-    spw_course_plan_destroy(shape->best);
-    spw_course_destroy(shape->course);
-    free(shape->hopeless);
-    *shape = (struct spw_tuned_iteration){0};
+    if (tuned->planning)
+        spw_plan_thread_abandon_locked(tuned->planning);
+    spw_course_plan_destroy(tuned->plan);
+    spw_course_plan_destroy(tuned->best);
+    spw_course_destroy(tuned->course);
+    free(tuned->hopeless);
+    *tuned = (struct spw_tuned_iteration){0};
 }
 
-static struct spw_tuned_iteration *free_place(struct spw_tuned_iterations *shapes, const struct spw_tuned_iteration *but)
+static struct spw_tuned_iteration *free_place(struct spw_tuned_iterations *iterations, const struct spw_tuned_iteration *but)
 {
     struct spw_tuned_iteration *oldest = NULL;
-    for (unsigned i = 0; i < shapes->count; i++) {
-        struct spw_tuned_iteration *s = &shapes->list[i];
+    for (unsigned i = 0; i < iterations->count; i++) {
+        struct spw_tuned_iteration *s = &iterations->list[i];
         if (!s->course)
             return s;
         if (s != but && (!oldest || s->last_used < oldest->last_used))
             oldest = s;
     }
-    if (shapes->count < SPW_ITERATION_SHAPES)
-        return &shapes->list[shapes->count++];
+    if (iterations->count < SPW_ITERATION_SHAPES)
+        return &iterations->list[iterations->count++];
     spw_tuning_forget(oldest);
     return oldest;
 }
 
 static uint64_t serials; /* so far, of all devices */
 
-struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations *shapes, uint32_t id,
+struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations *iterations, uint32_t id,
                                                      struct spw_course *course, uint64_t now,
                                                      const struct spw_tuned_iteration *but)
 {
     struct spw_course_plan *none = spw_course_plan_none(course);
     if (!none)
         return NULL;
-    struct spw_tuned_iteration *shape = free_place(shapes, but);
-    *shape = (struct spw_tuned_iteration){.id = id, .serial = ++serials, .course = course, .plan = none, .last_used = now};
-    shape->hopeless = calloc((size_t)course->op_count + 1, sizeof(bool));
-    return shape;
+    struct spw_tuned_iteration *tuned = free_place(iterations, but);
+    *tuned = (struct spw_tuned_iteration){.id = id, .serial = ++serials, .course = course, .plan = none, .last_used = now};
+    tuned->hopeless = calloc((size_t)course->op_count + 1, sizeof(bool));
+    return tuned;
 }
 
-void spw_tuned_iterations_finish(struct spw_tuned_iterations *shapes)
+void spw_tuned_iterations_finish(struct spw_tuned_iterations *iterations)
 {
-    for (unsigned i = 0; i < shapes->count; i++)
-        spw_tuning_forget(&shapes->list[i]);
+    for (unsigned i = 0; i < iterations->count; i++)
+        spw_tuning_forget(&iterations->list[i]);
 }
 
-void spw_tuned_iterations_stop(struct spw_tuned_iterations *shapes)
+void spw_tuned_iterations_stop(struct spw_tuned_iterations *iterations)
 {
-    for (unsigned i = 0; i < shapes->count; i++)
-        stop_planning(&shapes->list[i]);
+    for (unsigned i = 0; i < iterations->count; i++)
+        stop_planning(&iterations->list[i]);
 }
 
 /* ---- making plans ---- */
@@ -160,13 +160,14 @@ static uint64_t host_bytes_of_one(void)
  * takes the host about 150 us on an H200, whatever the size (docs/decisions/039-a-move-costs-the-host.md). It is put down to
  * each copy, so that few large tensors are moved rather than many small ones. */
 double spw_plan_move_us = 300;
+bool spw_plan_need_not_win;
 
-static void terms_of(const struct spw_device *d, const struct spw_tuned_iteration *shape, double reserve,
+static void terms_of(const struct spw_device *d, const struct spw_tuned_iteration *tuned, double reserve,
                      struct spw_plan_terms *ret)
 {
     const uint64_t budget = d->handles.budget_bytes, granule = (uint64_t)1 << d->granule_shift;
     const uint64_t own = spw_stash_bytes(budget, granule) + spw_workspace_bytes_locked(d);
-    const uint64_t fixed = spw_slab_total_bytes_locked(d) + (shape->may_replay ? own : 0);
+    const uint64_t fixed = spw_slab_total_bytes_locked(d) + (tuned->may_replay ? own : 0);
     struct spw_bandwidth bandwidth;
     (void)spw_bandwidth_locked(d->ordinal, &bandwidth); /* a guess is better than nothing */
     *ret = (struct spw_plan_terms){.device_bytes = budget > fixed ? budget - fixed : 0,
@@ -177,8 +178,8 @@ static void terms_of(const struct spw_device *d, const struct spw_tuned_iteratio
                                    .h2d_bytes_per_us = bandwidth.h2d_bytes_per_us,
                                    .duplex = bandwidth.duplex_share,
                                    .move_us = spw_plan_move_us,
-                                   .may_replay = shape->may_replay,
-                                   .begin_with = &shape->plan->choices};
+                                   .may_replay = tuned->may_replay,
+                                   .begin_with = &tuned->plan->choices};
 }
 
 static void say_plan(const struct spw_device *d, const struct spw_course_plan *plan)
@@ -202,107 +203,107 @@ static bool is_of_copies(const struct spw_course_plan *plan)
 }
 
 /* `plan` is in force from now on; the one before is the caller's. */
-static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tuned_iteration *shape,
+static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tuned_iteration *tuned,
                                             struct spw_course_plan *plan)
 {
-    struct spw_course_plan *before = shape->plan;
-    shape->plan = plan;
-    shape->rounds = 0;
-    shape->number = plan->predicted_us < INFINITY ? spw_plan_follower_adopt_locked(d, shape->id, plan->predicted_us,
+    struct spw_course_plan *before = tuned->plan;
+    tuned->plan = plan;
+    tuned->rounds = 0;
+    tuned->number = plan->predicted_us < INFINITY ? spw_plan_follower_adopt_locked(d, tuned->id, plan->predicted_us,
                                                                                    plan->compute_us, plan->lower_bound_us)
                                                   : 0;
     return before;
 }
 
-/* What a step of the shape takes on demand; INFINITY: that was not measured, or under other terms than those of today. */
-static double on_demand_us(const struct spw_device *d, const struct spw_tuned_iteration *shape)
+/* What a step takes on demand; INFINITY: that was not measured, or under other terms than those of today. */
+static double on_demand_us(const struct spw_device *d, const struct spw_tuned_iteration *tuned)
 {
-    const struct spw_steptime times = spw_steptime_locked(d->ordinal, shape->id);
-    return times.count && !shape->on_other_terms ? times.mean_us : INFINITY;
+    const struct spw_steptime times = spw_steptime_locked(d->ordinal, tuned->id);
+    return times.count && !tuned->on_other_terms ? times.mean_us : INFINITY;
 }
 
-static void say_on_demand(const struct spw_device *d, const struct spw_tuned_iteration *shape, double by_plan_us)
+static void say_on_demand(const struct spw_device *d, const struct spw_tuned_iteration *tuned, double by_plan_us)
 {
     spw_info("device %d: an iteration of %u operations takes %.3f ms by plan and %.3f ms on demand: no plan for it",
-             d->ordinal, shape->course->op_count, by_plan_us / 1000, on_demand_us(d, shape) / 1000);
+             d->ordinal, tuned->course->op_count, by_plan_us / 1000, on_demand_us(d, tuned) / 1000);
 }
 
 /* A plan that has not been tried: a better one for the same terms, or the next one to be tried. */
-static void take_plan(struct spw_device *d, struct spw_tuned_iteration *shape, struct spw_course_plan *plan)
+static void take_plan(struct spw_device *d, struct spw_tuned_iteration *tuned, struct spw_course_plan *plan)
 {
     if (!plan)
         return;
-    const bool is_trial = shape->state == SPW_TUNING_TRYING;
-    if (!is_trial && !shape->number && plan->predicted_us >= on_demand_us(d, shape)) {
-        say_on_demand(d, shape, plan->predicted_us);
+    const bool is_trial = tuned->state == SPW_TUNING_TRYING;
+    if (!is_trial && !tuned->number && !spw_plan_need_not_win && plan->predicted_us >= on_demand_us(d, tuned)) {
+        say_on_demand(d, tuned, plan->predicted_us);
         spw_course_plan_destroy(plan);
         return;
     }
-    if (!is_trial && plan->predicted_us >= shape->plan->predicted_us) {
-        shape->plan->is_quick = false; /* there is no better one, but it has found a better bound */
-        shape->plan->lower_bound_us = fmax(shape->plan->lower_bound_us, plan->lower_bound_us);
+    if (!is_trial && plan->predicted_us >= tuned->plan->predicted_us) {
+        tuned->plan->is_quick = false; /* there is no better one, but it has found a better bound */
+        tuned->plan->lower_bound_us = fmax(tuned->plan->lower_bound_us, plan->lower_bound_us);
         spw_course_plan_destroy(plan);
         return;
     }
     say_plan(d, plan);
-    struct spw_course_plan *before = put_in_force(d, shape, plan);
-    if (is_trial && !shape->best)
-        shape->best = before;
+    struct spw_course_plan *before = put_in_force(d, tuned, plan);
+    if (is_trial && !tuned->best)
+        tuned->best = before;
     else
         spw_course_plan_destroy(before);
 }
 
-static void plan_with(struct spw_device *d, struct spw_tuned_iteration *shape, double reserve)
+static void plan_with(struct spw_device *d, struct spw_tuned_iteration *tuned, double reserve)
 {
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
-    terms_of(d, shape, reserve, &terms);
+    terms_of(d, tuned, reserve, &terms);
     if (spw_settings_get()->plan != SPW_PLAN_WAIT)
-        (void)spw_plan_thread_start(shape->course, &terms, &shape->planning);
-    else if (spw_plan_course(shape->course, &terms, false, NULL, &plan) == 0)
-        take_plan(d, shape, plan);
+        (void)spw_plan_thread_start(tuned->course, &terms, &tuned->planning);
+    else if (spw_plan_course(tuned->course, &terms, false, NULL, &plan) == 0)
+        take_plan(d, tuned, plan);
 }
 
 /* What an earlier run's choices come to takes one look at them. True: it is in force. */
-static bool plan_as_remembered(struct spw_device *d, struct spw_tuned_iteration *shape, const struct spw_plan_terms *terms)
+static bool plan_as_remembered(struct spw_device *d, struct spw_tuned_iteration *tuned, const struct spw_plan_terms *terms)
 {
     struct spw_plan_terms only = *terms;
     struct spw_course_plan *plan;
     only.only_begin_with = true;
-    if (shape->number || !shape->plan->choices.list || spw_plan_course(shape->course, &only, true, NULL, &plan) < 0)
+    if (tuned->number || !tuned->plan->choices.list || spw_plan_course(tuned->course, &only, true, NULL, &plan) < 0)
         return false;
-    take_plan(d, shape, plan);
-    return shape->number;
+    take_plan(d, tuned, plan);
+    return tuned->number;
 }
 
-void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape)
+void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
     const bool wait = spw_settings_get()->plan == SPW_PLAN_WAIT;
-    terms_of(d, shape, FIRST_RESERVE, &terms);
-    shape->tried = 1;
-    if (shape->state == SPW_TUNING_UNPLANNED)
-        enter(shape, SPW_TUNING_FIRST);
+    terms_of(d, tuned, FIRST_RESERVE, &terms);
+    tuned->tried = 1;
+    if (tuned->state == SPW_TUNING_UNPLANNED)
+        enter(tuned, SPW_TUNING_FIRST);
     int r = 0;
-    const bool is_there = !wait && plan_as_remembered(d, shape, &terms);
-    terms.begin_with = &shape->plan->choices;
-    if (wait || (!is_there && shape->course->op_count <= SMALL_COURSE)) {
-        r = spw_plan_course(shape->course, &terms, !wait, NULL, &plan);
-        take_plan(d, shape, r == 0 ? plan : NULL);
-        terms.begin_with = &shape->plan->choices; /* which may be another plan by now */
+    const bool is_there = !wait && plan_as_remembered(d, tuned, &terms);
+    terms.begin_with = &tuned->plan->choices;
+    if (wait || (!is_there && tuned->course->op_count <= SMALL_COURSE)) {
+        r = spw_plan_course(tuned->course, &terms, !wait, NULL, &plan);
+        take_plan(d, tuned, r == 0 ? plan : NULL);
+        terms.begin_with = &tuned->plan->choices; /* which may be another plan by now */
     }
     if (!wait && r != -EINVAL)
-        (void)spw_plan_thread_start(shape->course, &terms, &shape->planning);
-    shape->lacked_memory = r == -ENOMEM;
+        (void)spw_plan_thread_start(tuned->course, &terms, &tuned->planning);
+    tuned->lacked_memory = r == -ENOMEM;
     if (r < 0)
         spw_info("device %d: an iteration of %u operations cannot be planned (%s): eviction on demand goes on", d->ordinal,
-                 shape->course->op_count, r == -ENOSPC ? "no plan within the budget" : strerror(-r));
+                 tuned->course->op_count, r == -ENOSPC ? "no plan within the budget" : strerror(-r));
 }
 
-void spw_tuning_begin_with(struct spw_tuned_iteration *shape, const uint8_t *choices, size_t count, uint64_t of)
+void spw_tuning_begin_with(struct spw_tuned_iteration *tuned, const uint8_t *choices, size_t count, uint64_t of)
 {
-    struct spw_plan_choices *now = &shape->plan->choices;
+    struct spw_plan_choices *now = &tuned->plan->choices;
     uint8_t *list = count ? malloc(count) : NULL;
     if (!list)
         return;
@@ -311,206 +312,206 @@ void spw_tuning_begin_with(struct spw_tuned_iteration *shape, const uint8_t *cho
     *now = (struct spw_plan_choices){.list = list, .count = count, .of = of};
 }
 
-const struct spw_plan_choices *spw_tuning_choices(const struct spw_tuned_iteration *shape)
+const struct spw_plan_choices *spw_tuning_choices(const struct spw_tuned_iteration *tuned)
 {
-    const struct spw_course_plan *plan = shape->best ? shape->best : shape->plan;
+    const struct spw_course_plan *plan = tuned->best ? tuned->best : tuned->plan;
     return &plan->choices;
 }
 
 /* ---- what they turn out to take ---- */
 
 /* Back to the best one that was tried; to none, where on demand is faster. */
-static void settle(struct spw_device *d, struct spw_tuned_iteration *shape)
+static void settle(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
-    if (shape->best)
-        spw_course_plan_destroy(put_in_force(d, shape, shape->best));
-    shape->best = NULL;
-    shape->strayed = 0;
-    enter(shape, SPW_TUNING_SETTLED);
-    if (shape->best_us <= on_demand_us(d, shape))
+    if (tuned->best)
+        spw_course_plan_destroy(put_in_force(d, tuned, tuned->best));
+    tuned->best = NULL;
+    tuned->strayed = 0;
+    enter(tuned, SPW_TUNING_SETTLED);
+    if (tuned->best_us <= on_demand_us(d, tuned))
         return;
-    struct spw_course_plan *none = spw_course_plan_none(shape->course);
+    struct spw_course_plan *none = spw_course_plan_none(tuned->course);
     if (!none)
         return;
-    say_on_demand(d, shape, shape->best_us);
-    spw_course_plan_destroy(put_in_force(d, shape, none));
-    shape->best_us = on_demand_us(d, shape);
+    say_on_demand(d, tuned, tuned->best_us);
+    spw_course_plan_destroy(put_in_force(d, tuned, none));
+    tuned->best_us = on_demand_us(d, tuned);
 }
 
 /* For the plan that is tried next; 0: all were. Where operations run again steps differ, for some of them are compared: less
  * may have seemed better, and more is tried in any case. */
-static double next_reserve(const struct spw_tuned_iteration *shape, bool is_better)
+static double next_reserve(const struct spw_tuned_iteration *tuned, bool is_better)
 {
-    if (shape->tried == 1)
+    if (tuned->tried == 1)
         return SECOND_RESERVE;
-    if (shape->tried == 2)
+    if (tuned->tried == 2)
         return is_better ? LESS_RESERVE : MORE_RESERVE;
-    return shape->tried == 3 && shape->plan->recorded_count && shape->plan->reserve < SECOND_RESERVE ? MORE_RESERVE : 0;
+    return tuned->tried == 3 && tuned->plan->recorded_count && tuned->plan->reserve < SECOND_RESERVE ? MORE_RESERVE : 0;
 }
 
 /* The plan in force took step_us. */
-static void judge(struct spw_device *d, struct spw_tuned_iteration *shape, double step_us)
+static void judge(struct spw_device *d, struct spw_tuned_iteration *tuned, double step_us)
 {
-    const bool is_close = step_us <= CLOSE * shape->plan->lower_bound_us;
+    const bool is_close = step_us <= CLOSE * tuned->plan->lower_bound_us;
     spw_debug("device %d: %.3f ms by plan, where %.3f ms were predicted", d->ordinal, step_us / 1000,
-              shape->plan->predicted_us / 1000);
-    const bool is_better = shape->best_us == 0 || step_us < shape->best_us;
+              tuned->plan->predicted_us / 1000);
+    const bool is_better = tuned->best_us == 0 || step_us < tuned->best_us;
     if (is_better) {
-        shape->best_us = step_us;
-        spw_course_plan_destroy(shape->best);
-        shape->best = NULL;
+        tuned->best_us = step_us;
+        spw_course_plan_destroy(tuned->best);
+        tuned->best = NULL;
     }
-    const double reserve = is_close ? 0 : next_reserve(shape, is_better);
+    const double reserve = is_close ? 0 : next_reserve(tuned, is_better);
     if (reserve <= 0) {
-        settle(d, shape);
+        settle(d, tuned);
         return;
     }
-    shape->tried++;
-    enter(shape, SPW_TUNING_TRYING);
-    plan_with(d, shape, reserve);
+    tuned->tried++;
+    enter(tuned, SPW_TUNING_TRYING);
+    plan_with(d, tuned, reserve);
 }
 
-void spw_tuning_learned(struct spw_tuned_iteration *shape, bool may_replay)
+void spw_tuning_learned(struct spw_tuned_iteration *tuned, bool may_replay)
 {
-    shape->may_replay = may_replay;
-    shape->knows_more = true;
+    tuned->may_replay = may_replay;
+    tuned->knows_more = true;
 }
 
-void spw_tuning_unlearned(struct spw_tuned_iteration *shape)
+void spw_tuning_unlearned(struct spw_tuned_iteration *tuned)
 {
-    shape->knows_more = true;
-    shape->plan->predicted_us = INFINITY;
-    spw_course_plan_destroy(shape->best);
-    shape->best = NULL;
-    shape->best_us = 0;
-    enter(shape, SPW_TUNING_FIRST);
+    tuned->knows_more = true;
+    tuned->plan->predicted_us = INFINITY;
+    spw_course_plan_destroy(tuned->best);
+    tuned->best = NULL;
+    tuned->best_us = 0;
+    enter(tuned, SPW_TUNING_FIRST);
 }
 
-void spw_tuning_budget_changed(struct spw_tuned_iteration *shape)
+void spw_tuning_budget_changed(struct spw_tuned_iteration *tuned)
 {
-    shape->on_other_terms = true;
-    spw_tuning_unlearned(shape);
+    tuned->on_other_terms = true;
+    spw_tuning_unlearned(tuned);
 }
 
 /* As for the first plan, but that there is something to hold it against. */
-static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_iteration *shape)
+static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
-    if (shape->planning)
-        spw_plan_thread_abandon_locked(shape->planning);
-    shape->planning = NULL;
-    shape->knows_more = false;
-    shape->tried = 1;
-    enter(shape, shape->best_us > 0 ? SPW_TUNING_TRYING : SPW_TUNING_FIRST);
-    plan_with(d, shape, FIRST_RESERVE);
+    if (tuned->planning)
+        spw_plan_thread_abandon_locked(tuned->planning);
+    tuned->planning = NULL;
+    tuned->knows_more = false;
+    tuned->tried = 1;
+    enter(tuned, tuned->best_us > 0 ? SPW_TUNING_TRYING : SPW_TUNING_FIRST);
+    plan_with(d, tuned, FIRST_RESERVE);
 }
 
-bool spw_tuning_wants_versions(const struct spw_tuned_iteration *shape)
+bool spw_tuning_wants_versions(const struct spw_tuned_iteration *tuned)
 {
-    if (!shape->course)
+    if (!tuned->course)
         return false;
-    const bool is_open = shape->knows_more || shape->planning || (shape->number && shape->state < SPW_TUNING_SETTLED);
-    return spw_course_plan_wants_versions(shape->plan) || (shape->may_replay && is_open);
+    const bool is_open = tuned->knows_more || tuned->planning || (tuned->number && tuned->state < SPW_TUNING_SETTLED);
+    return spw_course_plan_wants_versions(tuned->plan) || (tuned->may_replay && is_open);
 }
 
 /* Where copies go at another speed than the plan in force was made with, another one is held against what a step takes by
  * now, not against what it took. While plans are held against each other anyway nobody looks. True: so it is. */
-static bool look_at_link(struct spw_device *d, struct spw_tuned_iteration *shape)
+static bool look_at_link(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     double step_us;
-    if (shape->planning ||
-        !spw_drift_iteration_locked(&shape->drift, d, shape->plan, shape->number, shape->best_us, &step_us))
+    if (tuned->planning ||
+        !spw_drift_iteration_locked(&tuned->drift, d, tuned->plan, tuned->number, tuned->best_us, &step_us))
         return false;
-    shape->best_us = step_us;
-    shape->on_other_terms = true;
-    enter(shape, SPW_TUNING_TRYING);
-    plan_with(d, shape, shape->plan->reserve);
+    tuned->best_us = step_us;
+    tuned->on_other_terms = true;
+    enter(tuned, SPW_TUNING_TRYING);
+    plan_with(d, tuned, tuned->plan->reserve);
     return true;
 }
 
-static bool is_tried_enough(const struct spw_tuned_iteration *shape)
+static bool is_tried_enough(const struct spw_tuned_iteration *tuned)
 {
-    return shape->rounds >= (shape->best_us > 0 ? ROUNDS : FIRST_ROUNDS);
+    return tuned->rounds >= (tuned->best_us > 0 ? ROUNDS : FIRST_ROUNDS);
 }
 
 /* Nobody waits for long while steps take more by plan than without. What runs operations again is slow at first, while each
  * of them is compared. A plan that becomes slow later was good: something else has changed. */
-static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration *shape, double usual_us)
+static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration *tuned, double usual_us)
 {
-    const bool is_new = shape->rounds > SPW_STEPTIME_MEDIAN_OF && shape->rounds <= 2 * SPW_STEPTIME_MEDIAN_OF;
-    return is_new && is_of_copies(shape->plan) && usual_us > LOSES * on_demand_us(d, shape);
+    const bool is_new = tuned->rounds > SPW_STEPTIME_MEDIAN_OF && tuned->rounds <= 2 * SPW_STEPTIME_MEDIAN_OF;
+    return is_new && is_of_copies(tuned->plan) && usual_us > LOSES * on_demand_us(d, tuned);
 }
 
 /* The plan in force is measured once it has been followed for long enough. */
-static void judge_if_tried(struct spw_device *d, struct spw_tuned_iteration *shape)
+static void judge_if_tried(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
-    const double usual_us = spw_plan_follower_times_locked(d, shape->number).median_us;
-    const bool is_tried = is_tried_enough(shape) || is_lost(d, shape, usual_us);
-    if (is_tried && shape->number && !shape->planning && usual_us > 0)
-        judge(d, shape, usual_us);
+    const double usual_us = spw_plan_follower_times_locked(d, tuned->number).median_us;
+    const bool is_tried = is_tried_enough(tuned) || is_lost(d, tuned, usual_us);
+    if (is_tried && tuned->number && !tuned->planning && usual_us > 0)
+        judge(d, tuned, usual_us);
 }
 
 /* ---- an iteration in each state ---- */
 
-static void go_on_with_first(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+static void go_on_with_first(struct spw_device *d, struct spw_tuned_iteration *tuned, bool went_by_plan)
 {
     if (went_by_plan)
-        (void)look_at_link(d, shape);
-    judge_if_tried(d, shape);
+        (void)look_at_link(d, tuned);
+    judge_if_tried(d, tuned);
 }
 
-static void look_for_strays(struct spw_device *d, struct spw_tuned_iteration *shape)
+static void look_for_strays(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
-    if (shape->rounds == 0 || shape->rounds % LOOK_EVERY != 0 || step_us <= 0)
+    if (tuned->rounds == 0 || tuned->rounds % LOOK_EVERY != 0 || step_us <= 0)
         return;
-    const bool is_strange = step_us > STRAYS * shape->best_us || step_us * STRAYS < shape->best_us;
-    shape->strayed = is_strange ? shape->strayed + 1 : 0;
-    if (shape->strayed >= STRAYED)
-        enter(shape, SPW_TUNING_STRAYED);
+    const bool is_strange = step_us > STRAYS * tuned->best_us || step_us * STRAYS < tuned->best_us;
+    tuned->strayed = is_strange ? tuned->strayed + 1 : 0;
+    if (tuned->strayed >= STRAYED)
+        enter(tuned, SPW_TUNING_STRAYED);
 }
 
-static void go_on_settled(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+static void go_on_settled(struct spw_device *d, struct spw_tuned_iteration *tuned, bool went_by_plan)
 {
-    if (went_by_plan && look_at_link(d, shape)) {
-        judge_if_tried(d, shape);
+    if (went_by_plan && look_at_link(d, tuned)) {
+        judge_if_tried(d, tuned);
         return;
     }
-    look_for_strays(d, shape);
+    look_for_strays(d, tuned);
 }
 
 /* What has come about since the last iteration, whatever the state. */
-static void take_what_is_there(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+static void take_what_is_there(struct spw_device *d, struct spw_tuned_iteration *tuned, bool went_by_plan)
 {
-    if (shape->planning && spw_plan_thread_is_done(shape->planning)) {
-        struct spw_plan_thread *planning = shape->planning;
-        shape->planning = NULL;
-        take_plan(d, shape, spw_plan_thread_finish(planning, false));
+    if (tuned->planning && spw_plan_thread_is_done(tuned->planning)) {
+        struct spw_plan_thread *planning = tuned->planning;
+        tuned->planning = NULL;
+        take_plan(d, tuned, spw_plan_thread_finish(planning, false));
     }
-    shape->rounds = went_by_plan ? shape->rounds + 1 : 0;
-    const bool is_open = shape->state == SPW_TUNING_FIRST || shape->state == SPW_TUNING_TRYING;
-    if (is_open && shape->lacked_memory && !shape->number && !shape->planning &&
-        shape->rounds % LOOK_EVERY == LOOK_EVERY - 1)
-        spw_tuning_plan(d, shape);
-    if (shape->knows_more)
-        plan_with_what_was_learned(d, shape);
+    tuned->rounds = went_by_plan ? tuned->rounds + 1 : 0;
+    const bool is_open = tuned->state == SPW_TUNING_FIRST || tuned->state == SPW_TUNING_TRYING;
+    if (is_open && tuned->lacked_memory && !tuned->number && !tuned->planning &&
+        tuned->rounds % LOOK_EVERY == LOOK_EVERY - 1)
+        spw_tuning_plan(d, tuned);
+    if (tuned->knows_more)
+        plan_with_what_was_learned(d, tuned);
 }
 
-bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan)
+bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *tuned, bool went_by_plan)
 {
-    take_what_is_there(d, shape, went_by_plan);
-    switch (shape->state) {
+    take_what_is_there(d, tuned, went_by_plan);
+    switch (tuned->state) {
     case SPW_TUNING_UNPLANNED:
     case SPW_TUNING_TRYING:
-        judge_if_tried(d, shape);
+        judge_if_tried(d, tuned);
         break;
     case SPW_TUNING_FIRST:
-        go_on_with_first(d, shape, went_by_plan);
+        go_on_with_first(d, tuned, went_by_plan);
         break;
     case SPW_TUNING_SETTLED:
-        go_on_settled(d, shape, went_by_plan);
+        go_on_settled(d, tuned, went_by_plan);
         break;
     case SPW_TUNING_STRAYED:
         break;
     }
-    return shape->state != SPW_TUNING_STRAYED;
+    return tuned->state != SPW_TUNING_STRAYED;
 }

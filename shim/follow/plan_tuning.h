@@ -43,7 +43,7 @@ enum spw_tuning_state { SPW_TUNING_UNPLANNED, SPW_TUNING_FIRST, SPW_TUNING_TRYIN
 
 struct spw_tuned_iteration {
     uint32_t id;     /* the detector's */
-    uint64_t serial; /* no other shape ever has it */
+    uint64_t serial; /* no other iteration ever has it */
     enum spw_tuning_state state;
     struct spw_course *course;
     struct spw_course_plan *plan;     /* in force; at first the one to do nothing */
@@ -74,47 +74,51 @@ struct spw_tuned_iterations {
     unsigned count;
 };
 
-struct spw_tuned_iteration *spw_tuned_iterations_find(struct spw_tuned_iterations *shapes,
+struct spw_tuned_iteration *spw_tuned_iterations_find(struct spw_tuned_iterations *iterations,
                                                       uint32_t id); /* NULL: it is not known */
 
 /* One more, which owns the course from then on. The one that was not used for the longest time makes room, but not `but`.
  * NULL: no memory; the course is still the caller's. */
-struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations *shapes, uint32_t id,
+struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations *iterations, uint32_t id,
                                                      struct spw_course *course, uint64_t now,
                                                      const struct spw_tuned_iteration *but);
-void spw_tuning_forget(struct spw_tuned_iteration *shape); /* pointers to others stay good */
-void spw_tuned_iterations_finish(struct spw_tuned_iterations *shapes);
+void spw_tuning_forget(struct spw_tuned_iteration *tuned); /* pointers to others stay good */
+void spw_tuned_iterations_finish(struct spw_tuned_iterations *iterations);
 
 /* The durations of its operations are known: makes a first plan, unless that would take longer than an iteration, and lets a
  * better one be made. */
-void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *shape);
+void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *tuned);
 
 /* Before that: an earlier run's plan for it was made of these choices (plan/choice.h). */
-void spw_tuning_begin_with(struct spw_tuned_iteration *shape, const uint8_t *choices, size_t count, uint64_t of);
+void spw_tuning_begin_with(struct spw_tuned_iteration *tuned, const uint8_t *choices, size_t count, uint64_t of);
 
 /* What the best plan of those that were tried is made of; empty: there is none. */
-const struct spw_plan_choices *spw_tuning_choices(const struct spw_tuned_iteration *shape);
+const struct spw_plan_choices *spw_tuning_choices(const struct spw_tuned_iteration *tuned);
 
 /* Its course has learned what its operations really do: from the next iteration on a plan is made that makes use of it, with
  * replays if it `may_replay`. What is known of plans so far stays known: the new one is tried against it. */
-void spw_tuning_learned(struct spw_tuned_iteration *shape, bool may_replay);
+void spw_tuning_learned(struct spw_tuned_iteration *tuned, bool may_replay);
 
 /* It knows less than it did: the plans that were made with that are worth nothing, and the next one takes their place. */
-void spw_tuning_unlearned(struct spw_tuned_iteration *shape);
+void spw_tuning_unlearned(struct spw_tuned_iteration *tuned);
 
 /* The budget is another one: plans for the former one are worth nothing, nor is what steps took on demand. */
-void spw_tuning_budget_changed(struct spw_tuned_iteration *shape);
+void spw_tuning_budget_changed(struct spw_tuned_iteration *tuned);
 
-/* An iteration of the shape begins, the last one followed the plan if it `went_by_plan`: puts a better plan in force if
+/* One of these iterations begins, the last one followed the plan if it `went_by_plan`: puts a better plan in force if
  * there is one. False: the steps have changed for good since it was recorded; it should be forgotten and learned anew. */
-bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *shape, bool went_by_plan);
+bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *tuned, bool went_by_plan);
 
 /* Its plan wants versions kept (versions.h), or the one that is being made or tried for it may. */
-bool spw_tuning_wants_versions(const struct spw_tuned_iteration *shape);
+bool spw_tuning_wants_versions(const struct spw_tuned_iteration *tuned);
 
 /* No thread goes on. */
-void spw_tuned_iterations_stop(struct spw_tuned_iterations *shapes);
+void spw_tuned_iterations_stop(struct spw_tuned_iterations *iterations);
 
 /* What each copy takes the host beside its bytes, in microseconds. A variable for tests whose operations take less. */
 extern double spw_plan_move_us SPW_OURS;
+
+/* A first plan is put in force whatever a step takes on demand. A variable for tests on a device whose copies take no
+ * time. */
+extern bool spw_plan_need_not_win SPW_OURS;
 #endif

@@ -156,6 +156,16 @@ void spw_steptime_collect_locked(int device)
     spw_context_leave(&guard);
 }
 
+bool spw_steptime_is_pending_locked(int device, uint32_t shape)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct device *v = &devices[device];
+    for (unsigned i = 0; i + 1 < v->count; i++)
+        if (at(v, i)->shape == shape && !at(v, i)->broken)
+            return true;
+    return false;
+}
+
 /* Of the last few, of which there is one at least. */
 static double median_us(const struct history *h)
 {

@@ -30,6 +30,9 @@ struct spw_steptime {
 /* Reads the times of iterations that are complete; begins() does it too. */
 void spw_steptime_collect_locked(int device);
 
+/* Iterations of that shape have ended whose times are not read yet, since the device is not that far. */
+bool spw_steptime_is_pending_locked(int device, uint32_t shape);
+
 /* What was read of a shape, or of all together (SPW_STEPTIME_ANY). The SPW_STEPTIME_SHAPES used last are remembered. */
 struct spw_steptime spw_steptime_locked(int device, uint32_t shape);
 

@@ -57,6 +57,11 @@ DEVICE = {"SIMGPU_GRANULARITY": "64KiB", "SIMGPU_MEMORY": "2GiB"}
 ASYNC, NATIVE = "backend:cudaMallocAsync", "backend:native"  # each tensor an allocation of the driver's; blocks that PyTorch cuts up itself
 
 
+def is_planned_for(finished):
+    """The iteration was found and a plan was made for it, which is followed unless eviction on demand is faster."""
+    return "planned an iteration" in finished.errors or "on demand: no plan for it" in finished.errors
+
+
 def command(python, program, options, steps):
     return [python, os.path.join(HERE, "sim", program + ".py"), "--steps", str(steps), *options]
 

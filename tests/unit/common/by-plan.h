@@ -5,6 +5,7 @@
 #include "plan_follower.h"
 #include "plan_stats.h"
 #include "plan_thread.h"
+#include "plan_tuning.h"
 #include "replayed.h"
 #include "steptime.h"
 
@@ -56,6 +57,7 @@ static inline void begin_planned(uint64_t budget)
     spw_durations_reset();
     spw_steptime_reset();
     spw_plan_stats_reset();
+    spw_plan_need_not_win = true;
     begin(budget + own_beside(budget), 32 << 20);
     open_digests();
     struct spw_settings settings = *spw_settings_get();

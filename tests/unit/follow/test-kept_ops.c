@@ -466,8 +466,8 @@ static void versions_are_kept_for_plans_that_rely_on_what_is_only_read(void **st
         settings.recompute = how & 1;
         spw_settings_use(&settings);
         struct spw_course_plan plan = {.marks.believes = how >> 1};
-        struct spw_tuned_iteration shape = {.plan = &plan};
-        struct spw_plan_executor on = {.device = device, .now = &shape};
+        struct spw_tuned_iteration tuned = {.plan = &plan};
+        struct spw_plan_executor on = {.device = device, .now = &tuned};
         pthread_mutex_lock(&device->slow);
         spw_lock();
         spw_plan_executor_keep_operations_unlocking(&on);

@@ -132,9 +132,9 @@ static void what_leads_to_nothing_alive_is_doubted_beside_a_table_of_addresses(v
 
 static const struct spw_course *course_of_device(void)
 {
-    const struct spw_tuned_iterations *shapes = &loop.device->loop->known.shapes;
-    assert_int_equal(shapes->count, 1);
-    return shapes->list[0].course;
+    const struct spw_tuned_iterations *iterations = &loop.device->loop->known.iterations;
+    assert_int_equal(iterations->count, 1);
+    return iterations->list[0].course;
 }
 
 static CUresult name_of_collective(const char **name, CUfunction f)

@@ -24,12 +24,12 @@
 enum { ID = 7, LAYERS = 33, TRIALS = 3 };
 
 static struct training_loop loop; /* only its device, its stream and a piece of memory */
-static struct spw_tuned_iterations shapes;
+static struct spw_tuned_iterations iterations;
 static struct spw_stream *s;
 
-static inline bool is_settled(const struct spw_tuned_iteration *shape)
+static inline bool is_settled(const struct spw_tuned_iteration *tuned)
 {
-    return shape->state == SPW_TUNING_SETTLED;
+    return tuned->state == SPW_TUNING_SETTLED;
 }
 
 static const double HIDDEN = 0.01; /* copies hide behind 100 us of work, and plans are found at once */
@@ -56,7 +56,8 @@ static inline void learn_bandwidth(double times)
 static inline void begin_with(double times, uint64_t budget, enum spw_plan_setting plan)
 {
     loop_start(&loop, budget, plan);
-    shapes = (struct spw_tuned_iterations){0};
+    spw_plan_need_not_win = false;
+    iterations = (struct spw_tuned_iterations){0};
     s = spw_stream_of_locked(loop.stream);
     assert_non_null(s);
     learn_bandwidth(times);
@@ -71,9 +72,9 @@ static inline struct spw_tuned_iteration *add(uint32_t id, uint64_t now, const s
 {
     struct spw_course *course = training_course(LAYERS, true);
     assert_non_null(course);
-    struct spw_tuned_iteration *shape = spw_tuned_iterations_add(&shapes, id, course, now, but);
-    assert_non_null(shape);
-    return shape;
+    struct spw_tuned_iteration *tuned = spw_tuned_iterations_add(&iterations, id, course, now, but);
+    assert_non_null(tuned);
+    return tuned;
 }
 
 static inline void takes(double us)
@@ -85,21 +86,21 @@ static inline void takes(double us)
 }
 
 /* The device takes so long for an iteration, by the plan in force or on demand. */
-static inline bool iterate(struct spw_tuned_iteration *shape, uint32_t plan, double us)
+static inline bool iterate(struct spw_tuned_iteration *tuned, uint32_t plan, double us)
 {
-    spw_plan_follower_begins_locked(loop.device, s, shape->id, plan);
+    spw_plan_follower_begins_locked(loop.device, s, tuned->id, plan);
     takes(us);
     spw_steptime_collect_locked(0);
-    return spw_tuning_improve(loop.device, shape, true);
+    return spw_tuning_improve(loop.device, tuned, true);
 }
 
-static inline void on_demand(const struct spw_tuned_iteration *shape, double us)
+static inline void on_demand(const struct spw_tuned_iteration *tuned, double us)
 {
     for (int i = 0; i < 3; i++) {
-        spw_plan_follower_begins_locked(loop.device, s, shape->id, 0);
+        spw_plan_follower_begins_locked(loop.device, s, tuned->id, 0);
         takes(us);
     }
-    spw_plan_follower_begins_locked(loop.device, s, shape->id, 0);
+    spw_plan_follower_begins_locked(loop.device, s, tuned->id, 0);
     spw_plan_follower_lost_locked(loop.device, true);
     fake_run_all();
     spw_steptime_collect_locked(0);
@@ -110,11 +111,11 @@ static inline void on_demand(const struct spw_tuned_iteration *shape, double us)
 static inline struct spw_tuned_iteration *planned_within(double times, uint64_t budget, double on_demand_us)
 {
     begin_with(times, budget, SPW_PLAN_WAIT);
-    struct spw_tuned_iteration *shape = add(ID, 1, NULL);
-    on_demand(shape, on_demand_us);
-    spw_tuning_plan(loop.device, shape);
-    assert_int_equal(shape->number, 1);
-    return shape;
+    struct spw_tuned_iteration *tuned = add(ID, 1, NULL);
+    on_demand(tuned, on_demand_us);
+    spw_tuning_plan(loop.device, tuned);
+    assert_int_equal(tuned->number, 1);
+    return tuned;
 }
 
 static inline struct spw_tuned_iteration *planned(double on_demand_us)
@@ -123,17 +124,17 @@ static inline struct spw_tuned_iteration *planned(double on_demand_us)
 }
 
 /* What the plan with the k-th number takes. The number of probes that it took to settle. */
-static inline unsigned iterate_until_settled(struct spw_tuned_iteration *shape, const double *us,
+static inline unsigned iterate_until_settled(struct spw_tuned_iteration *tuned, const double *us,
                                              const struct spw_course_plan **ret_plans)
 {
-    for (int i = 0; i < 100 && !is_settled(shape); i++) {
-        const uint32_t number = shape->number;
+    for (int i = 0; i < 100 && !is_settled(tuned); i++) {
+        const uint32_t number = tuned->number;
         assert_true(number >= 1 && number <= TRIALS);
-        ret_plans[number - 1] = shape->plan;
-        assert_true(iterate(shape, number, us[number - 1]));
+        ret_plans[number - 1] = tuned->plan;
+        assert_true(iterate(tuned, number, us[number - 1]));
     }
-    assert_true(is_settled(shape));
-    return shape->tried;
+    assert_true(is_settled(tuned));
+    return tuned->tried;
 }
 
 static const struct spw_plan_choices *begun_with;

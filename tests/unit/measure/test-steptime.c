@@ -75,6 +75,14 @@ static void wait(void)
     assert_int_equal(spw_driver.cuStreamSynchronize(s->handle), CUDA_SUCCESS);
 }
 
+static bool is_pending(uint32_t shape)
+{
+    spw_lock();
+    const bool is = spw_steptime_is_pending_locked(0, shape);
+    spw_unlock();
+    return is;
+}
+
 static struct spw_steptime get(uint32_t shape)
 {
     spw_lock();
@@ -110,12 +118,20 @@ static void an_iteration_lasts_until_the_next_one_begins(void **state)
 static void what_is_under_way_is_not_waited_for(void **state)
 {
     iteration(1, 4);
+    assert_false(is_pending(1));
     begins(1);
     unsigned calls = fake_calls();
     assert_is(1, 0, 0, 0);
     assert_int_equal(fake_calls(), calls);
+    assert_true(is_pending(1));
+    assert_false(is_pending(2));
     wait();
     assert_is(1, 1, 40, 40);
+    assert_false(is_pending(1));
+    begins(2);
+    broken();
+    begins(1);
+    assert_false(is_pending(2));
 }
 
 static void one_that_was_disturbed_makes_no_difference_to_the_median(void **state)
