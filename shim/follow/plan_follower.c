@@ -167,7 +167,7 @@ static int give_host_memory(void)
     return r;
 }
 
-static bool give_own_memory_unlocking(struct spw_device *d, struct spw_stream *s)
+static bool give_own_memory_unlocking(struct spw_device *d, uint64_t lacking_bytes, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (d->dropping && (spw_replay_rescue_unlocking(d, NULL, true, s) < 0 || d->dropping))
@@ -177,7 +177,7 @@ static bool give_own_memory_unlocking(struct spw_device *d, struct spw_stream *s
     for (uint32_t i = 0; i < d->block_count; i++)
         spw_version_forget_maker_locked(&d->blocks[i]->content);
     spw_retained_all_sweep_locked(d);
-    return spw_own_memory_give_locked(d);
+    return spw_own_memory_give_unlocking(d, lacking_bytes);
 }
 
 static void hint(void)

@@ -146,6 +146,18 @@ int spw_digests_open_locked(struct spw_device *d, CUcontext context)
     return r;
 }
 
+/* The context is current, and nothing writes to it. */
+static int free_memory(struct spw_device *d, struct spw_digest_ring *ring)
+{
+    const int r = spw_result(SPW_ASK_QUIETLY(cuMemFree_v2, ring->results));
+    if (r < 0)
+        return r;
+    (void)SPW_ASK_QUIETLY(cuMemFreeHost, ring->mirror);
+    ring->results = 0;
+    spw_device_credit_locked(d, RING_BYTES);
+    return 0;
+}
+
 void spw_digests_context_gone_locked(CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -156,11 +168,8 @@ void spw_digests_context_gone_locked(CUcontext context)
             d->digests_refused = NULL;
         if (!ring || ring->context != context)
             continue;
-        if (ring->results) {
-            (void)SPW_ASK_QUIETLY(cuMemFree_v2, ring->results);
-            (void)SPW_ASK_QUIETLY(cuMemFreeHost, ring->mirror);
+        if (ring->results && free_memory(d, ring) < 0) /* it goes with the context */
             spw_device_credit_locked(d, RING_BYTES);
-        }
         spw_hash_kernel_unload(&ring->kernel);
         free(ring);
         d->digests = NULL;
@@ -468,6 +477,44 @@ void spw_digest_chain_locked(uint32_t ticket, uint32_t next)
         slot = slot_of(slot->next, &ring);
     if (slot)
         slot->next = next;
+}
+
+/* Forgets all that was asked; *ret_uses is what of it is under way. */
+static void forget_all(struct spw_digest_ring *ring, struct spw_uses *ret_uses)
+{
+    *ret_uses = (struct spw_uses){0};
+    for (unsigned i = 0; i < SLOTS; i++) {
+        struct slot *slot = &ring->slots[i];
+        if (slot->state == FREE)
+            continue;
+        slot->state = FORGOTTEN;
+        spw_uses_add_locked(ret_uses, spw_stream_by_id_locked(slot->stream), slot->number);
+    }
+    ring->unsent_count = ring->held = 0;
+}
+
+int spw_digests_give_unlocking(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct spw_context_guard guard;
+    struct spw_uses uses;
+    const CUcontext context = d->digests ? d->digests->context : NULL, refused = d->digests_refused;
+    if (spw_digests_bytes_locked(d) == 0)
+        return 0;
+    forget_all(d->digests, &uses);
+    d->digests_refused = context; /* and nobody asks while this waits */
+    int r = spw_uses_wait_a_while_unlocking(&uses);
+    if (!d->digests || d->digests->context != context)
+        return 0;
+    r = r == 0 ? spw_context_enter(&guard, context) : r;
+    if (r == 0) {
+        r = free_memory(d, d->digests);
+        spw_context_leave(&guard);
+    }
+    if (r < 0)
+        d->digests_refused = refused;
+    spw_debug("device %d: the memory of digests goes to the program's operations (%d)", d->ordinal, r);
+    return r;
 }
 
 unsigned spw_digests_held_locked(const struct spw_device *d)

@@ -69,7 +69,7 @@ int spw_stash_ready_unlocking(struct spw_device *d)
     return r;
 }
 
-bool spw_own_memory_give_locked(struct spw_device *d)
+bool spw_own_memory_give_unlocking(struct spw_device *d, uint64_t lacking_bytes)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_block *stash = spw_stash_close_locked(d);
@@ -80,7 +80,9 @@ bool spw_own_memory_give_locked(struct spw_device *d)
         d->workspace.block = NULL;
         spw_retire_block_locked(d, workspace);
     }
-    return stash || workspace;
+    if (stash || workspace)
+        return true;
+    return lacking_bytes <= spw_digests_bytes_locked(d) && spw_digests_give_unlocking(d) == 0;
 }
 
 int spw_digests_open_unlocking(struct spw_device *d, CUcontext context)

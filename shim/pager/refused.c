@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "digest.h"
 #include "host_memory.h"
 #include "hostpool.h"
 #include "lock.h"
@@ -95,15 +96,16 @@ void spw_refused_say_what_does_not_fit_locked(const struct spw_op *op, const str
 static uint64_t own_bytes(const struct spw_device *d)
 {
     const struct spw_block *stash = spw_stash_block_locked(d), *workspace = d->workspace.block;
-    return (stash ? spw_block_mapped_bytes(d, stash) : 0) + (workspace ? spw_block_mapped_bytes(d, workspace) : 0);
+    return (stash ? spw_block_mapped_bytes(d, stash) : 0) + (workspace ? spw_block_mapped_bytes(d, workspace) : 0) +
+           spw_digests_bytes_locked(d);
 }
 
-bool spw_refused_for_own_memory_locked(const struct spw_working_set *set)
+uint64_t spw_refused_for_own_memory_locked(const struct spw_working_set *set)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct need n = need_of(set);
     const uint64_t needed = n.bytes + n.unmovable, budget = set->full->handles.budget_bytes;
-    return needed > budget && needed - own_bytes(set->full) <= budget;
+    return needed > budget && needed - own_bytes(set->full) <= budget ? needed - budget : 0;
 }
 
 static const char *why(int failure)

@@ -5,8 +5,8 @@
 #include "working_set.h"
 
 /* No room could be made for the set on the device `full`, and there would be enough if what is taken there for running
- * operations again were given back. */
-bool spw_refused_for_own_memory_locked(const struct spw_working_set *set);
+ * operations again were given back: the bytes that it lacks. 0: there is another reason. */
+uint64_t spw_refused_for_own_memory_locked(const struct spw_working_set *set);
 
 /* No room could be made for the set on the device `full`. `host_refused`: the host has refused memory meanwhile. */
 void spw_refused_say_what_does_not_fit_locked(const struct spw_op *op, const struct spw_working_set *set, bool host_refused);

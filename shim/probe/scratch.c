@@ -37,12 +37,25 @@ static uint64_t budget_of(const struct spw_device *d)
     return d->handles.budget_bytes > ring ? d->handles.budget_bytes - ring : 0;
 }
 
+/* What its tensors are mapped to, but for small ones, which lie in slabs. */
+static uint64_t mapped_bytes(const struct spw_device *d, const struct spw_course *course, uint32_t op)
+{
+    const uint64_t granule = (uint64_t)1 << d->granule_shift;
+    const struct spw_course_op *o = &course->ops[op];
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < o->touch_count; i++) {
+        const uint64_t tensor = course->tensors[course->touches[o->first_touch + i].tensor].bytes;
+        bytes += tensor < d->small_bytes ? 0 : (tensor + granule - 1) & ~(granule - 1);
+    }
+    return bytes;
+}
+
 /* What the operation that needs most of them needs, beside what stays anyway. */
 static uint64_t needed_bytes(const struct spw_device *d, const struct spw_course *course)
 {
     uint64_t most = 0;
     for (uint32_t o = 0; o < course->op_count; o++) {
-        const uint64_t bytes = touched_bytes(course, o) + (uint64_t)course->ops[o].touch_count * d->small_bytes;
+        const uint64_t bytes = mapped_bytes(d, course, o);
         most = bytes > most ? bytes : most;
     }
     return most + spw_reclaim_unmovable_bytes_locked(d);

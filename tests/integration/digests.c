@@ -1,90 +1,11 @@
 /* digests.c - hashes of device memory come back as the host computes them, in the order of their streams, without anybody
  * waiting; and whatever call fails on the way is told. Parts of the library on the simulated device, without the hooks. */
-#include <dlfcn.h>
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "../simgpu/tests/device.h"
-#include "../unit/common/unlocked.h"
-#include "devices.h"
-#include "digest.h"
-#include "driver.h"
+#include "digest_calls.h"
 #include "events.h"
 #include "capture.h"
-#include "lock.h"
 #include "log.h"
-#include "own_memory.h"
-#include "settings.h"
-#include "unmanaged.h"
-
-enum { RING_BYTES = SPW_DIGEST_SLOTS * 16 };
-
-static struct spw_device *d;
-
-/* The driver calls of the library go to the device's own symbols. */
-static void start(void)
-{
-    static struct spw_settings settings;
-    device_start();
-    spw_digest_charge = spw_unmanaged_take_locked; /* as it is by the time that anything asks for one */
-#define X(kind, symbol, asked, params, args) *(void **)&spw_driver.symbol = dlsym(RTLD_DEFAULT, #symbol);
-    SPW_DRIVER_CALLS(X)
-#undef X
-    spw_settings_default(&settings);
-    settings.budget.every = (struct spw_amount){.kind = SPW_AMOUNT_BYTES, .bytes = 8 * MIB};
-    spw_settings_use(&settings);
-    CUcontext current;
-    d = spw_device_current(&current);
-    assert_non_null(d);
-    assert_ptr_equal(current, context);
-}
-
-static int ask(CUstream stream, CUdeviceptr a, size_t bytes, uint32_t *ret_ticket)
-{
-    spw_lock();
-    int r = spw_digest_ask_locked(d, context, stream, a, bytes, ret_ticket);
-    spw_unlock();
-    return r;
-}
-
-static int send(CUstream stream)
-{
-    spw_lock();
-    int r = spw_digests_send_locked(d, stream);
-    spw_unlock();
-    return r;
-}
-
-static int answer(uint32_t ticket, struct spw_hash *ret_hash)
-{
-    spw_lock();
-    int r = spw_digest_answer_locked(d, ticket, ret_hash);
-    spw_unlock();
-    return r;
-}
-
-static void forget(uint32_t ticket)
-{
-    spw_lock();
-    spw_digest_forget_locked(ticket);
-    spw_unlock();
-}
-
-static unsigned held(void)
-{
-    spw_lock();
-    unsigned n = spw_digests_held_locked(d);
-    spw_unlock();
-    return n;
-}
-
-static struct spw_hash answered(uint32_t ticket)
-{
-    struct spw_hash hash = {{0, 0}};
-    assert_int_equal(answer(ticket, &hash), 1);
-    return hash;
-}
 
 static void assert_is_hash_of(uint32_t ticket, const void *bytes, size_t size)
 {
@@ -344,16 +265,6 @@ CHILD_TEST(the_slots_are_on_the_bill_until_the_context_goes)
     assert_int_equal(answer(ticket, &hash), -EINVAL);
     assert_int_equal(held(), 0);
     assert_int_equal(ask(NULL, p, 8, &ticket), 0); /* and are made again where it does not */
-}
-
-static int open_digests(void)
-{
-    pthread_mutex_lock(&d->slow);
-    spw_lock();
-    const int r = spw_digests_open_unlocking(d, context);
-    spw_unlock();
-    pthread_mutex_unlock(&d->slow);
-    return r;
 }
 
 CHILD_TEST(without_room_for_the_slots_nothing_is_asked_until_there_is_some)

@@ -85,6 +85,27 @@ def _():
     print(f"# smallest feasible budget {budget}, {budget * 100 / without.peak:.0f} % of {without.peak}")
 
 
+def gives_way(what, command):
+    @sentence(f"what finding out takes for itself refuses nothing in the smallest budget that evictions on demand need: {what}")
+    def _():
+        device = {"SIMGPU_PROFILE": "v100-16g", "SIMGPU_GRANULARITY": "2MiB", "SIMGPU_MEMORY": "4GiB"}
+        without = run(command, env=device)
+        succeeded(without)
+        budget = without.peak // 8
+        for _ in range(8):
+            on_demand = run(command, budget=budget, env={**device, "SPILLWAY_PLAN": "off"})
+            if on_demand.status == 0:
+                break
+            budget = named_budget(on_demand)
+        same_in_budget(without, on_demand, budget)
+        for planning in ("wait", "on"):
+            same_in_budget(without, run(command, budget=budget, env={**device, "SPILLWAY_PLAN": planning}), budget)
+
+
+gives_way("each step is like the others", ["harm", "--layers", "10", "--size", "1024", "--steps", "24"])
+gives_way("a batch that grows later", ["gpt", "--sequence", "32", "--batch-schedule", ",".join(["16"] * 24 + ["64"] * 4), "--steps", "28"])
+
+
 # What is tried runs in modules of our own, so that each launch of the program's finds what its own launches have left.
 def stateful(kind, share, *kernels):
     @sentence(f"what kernels of kind {kind} leave in variables of their module is what the program's own launches do: {share} % of the peak")

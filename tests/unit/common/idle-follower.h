@@ -54,7 +54,7 @@ static inline int idle_give_host_memory(void)
     return 0;
 }
 
-static inline bool idle_give_own_memory(struct spw_device *d, struct spw_stream *s)
+static inline bool idle_give_own_memory(struct spw_device *d, uint64_t lacking_bytes, struct spw_stream *s)
 {
     return false;
 }

@@ -335,7 +335,7 @@ static void give_what_is_in_use(unsigned layer)
         return;
     device->workspace.users++;
     spw_lock();
-    assert_false(spw_own_memory_give_locked(device)); /* contents of the counter are in the stash */
+    assert_false(spw_own_memory_give_unlocking(device, UINT64_MAX)); /* contents of the counter are in the stash */
     spw_unlock();
     device->workspace.users--;
     assert_non_null(device->workspace.block);

@@ -179,7 +179,7 @@ static void begin_without_scratch(void)
 {
     static struct spw_course_op op = {.touch_count = 1};
     static struct spw_course_touch touch = {.tensor = 0};
-    static struct spw_course_tensor tensor = {.bytes = 4096};
+    static struct spw_course_tensor tensor;
     static struct spw_course_call call = {.function = 1, .hit_count = HITS};
     static const struct spw_course course = {.ops = &op,
                                              .touches = &touch,
@@ -188,10 +188,11 @@ static void begin_without_scratch(void)
                                              .op_count = 1,
                                              .tensor_count = 1,
                                              .touch_count = 1};
-    const uint64_t budget = device->handles.budget_bytes;
+    const uint64_t budget = device->handles.budget_bytes, granule = (uint64_t)1 << device->granule_shift;
+    tensor.bytes = granule + 1;
     assert_true(spw_scratch_leaves_room_locked(device, &course));
-    device->handles.budget_bytes = spw_reclaim_unmovable_bytes_locked(device) + tensor.bytes + device->small_bytes +
-                                   SPW_DIGEST_SLOTS * sizeof(struct spw_hash);
+    device->handles.budget_bytes =
+        spw_reclaim_unmovable_bytes_locked(device) + 2 * granule + SPW_DIGEST_SLOTS * sizeof(struct spw_hash);
     assert_true(spw_scratch_leaves_room_locked(device, &course));
     device->handles.budget_bytes--;
     assert_false(spw_scratch_leaves_room_locked(device, &course));
