@@ -1,11 +1,10 @@
 /* auto.c - the default planner: swap, clean drop and replay chosen together on any graph.
  *
- * It searches (improve.h) from covers and from what all other planners come to, and keeps the best. On graphs of few
- * operations it climbs to its budget over a ladder of smaller ones, the same for every budget, and keeps what was found on
- * the way: what is found for a budget is then found for each larger one, so that more memory never makes a slower plan. On
- * others it can go on from the choices of an earlier plan.
- * Without a time limit the work is limited in place of the time, and the same request gives the same schedule. Guarantees no
- * optimum. */
+ * It searches (improve.h) from covers and from what all other planners come to, and keeps the best. On small graphs it
+ * climbs to its budget over a ladder of smaller ones, the same for every budget, and keeps what was found on the way: what
+ * is found for a budget is then found for each larger one, so that more memory never makes a slower plan. On others it can
+ * go on from the choices of an earlier plan. Without a time limit the work is limited in place of the time, and the same
+ * request gives the same schedule. Guarantees no optimum. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -14,9 +13,11 @@
 #include "planners/planners.h"
 
 enum {
-    FEW_OPS = 64, /* so many that a ladder is cheap */
+    SMALL = 64,        /* a size at which a ladder is cheap */
+    USUAL_TOUCHES = 8, /* of an operation, at most */
+    USUAL_TENSORS = 4, /* for each operation, at most */
     RUNGS = 64,
-    RUNG_PATIENCE = 1600000, /* evaluations without success on a rung, times the operations squared */
+    RUNG_PATIENCE = 1600000, /* evaluations without success on a rung, times the size squared */
     RUNG_EVALUATIONS = 20000,
     MOST_EVALUATIONS = 16000,
     LEAST_EVALUATIONS = 800,
@@ -24,23 +25,38 @@ enum {
 };
 
 #define EXPLORED 0.5 /* share of the effort until which several beginnings are tried */
-#define WORK     8e6 /* evaluations times operations */
+#define WORK     8e6 /* evaluations times size */
+
+/* What an evaluation of the graph takes, in operations that touch as many tensors as usual: launches for lists of tensors,
+ * and of graphs, touch hundreds. */
+static uint32_t size_of(const struct spw_graph *graph)
+{
+    const uint32_t touches = graph->touched_count / USUAL_TOUCHES, tensors = graph->tensor_count / USUAL_TENSORS;
+    const uint32_t size = touches > tensors ? touches : tensors;
+    return size > graph->op_count ? size : graph->op_count;
+}
+
+static bool is_small(const struct spw_graph *graph)
+{
+    return size_of(graph) <= SMALL;
+}
 
 /* Some two seconds of one core up to thousands of operations, since an evaluation takes as long as the graph is large. What
  * ten times the work finds is less than a two-hundredth better, and on deep networks nothing. */
 static uint64_t default_evaluations(const struct spw_plan_request *request)
 {
-    const double most = fmax(WORK / (double)request->graph->op_count, LEAST_EVALUATIONS);
+    const uint32_t size = size_of(request->graph);
+    const double most = fmax(WORK / (double)size, LEAST_EVALUATIONS);
     const uint64_t usual = MOST_EVALUATIONS * (request->may_replay && request->may_copy ? WITH_REPLAYS : 1);
-    if (request->graph->op_count <= FEW_OPS)
-        return (uint64_t)RUNG_EVALUATIONS * (RUNGS + 1);
+    if (is_small(request->graph))
+        return (uint64_t)RUNG_EVALUATIONS * (RUNGS + 1) * request->graph->op_count / size;
     return most < (double)usual ? (uint64_t)most + 1 : usual;
 }
 
 /* About what can be done in that time, where there is no clock. */
 static uint64_t evaluations_in(const struct spw_graph *graph, double time_limit_s, uint64_t most)
 {
-    const double evaluations = 1 + time_limit_s * 6e6 / (double)(graph->op_count + 10);
+    const double evaluations = 1 + time_limit_s * 6e6 / (double)(size_of(graph) + 10);
     return evaluations < (double)most ? (uint64_t)evaluations : most;
 }
 
@@ -79,10 +95,11 @@ static bool is_to_begin_only(const struct spw_plan_request *request)
     return request->only_begin_with && request->begin_with;
 }
 
-/* The highest rung within the budget, or, on graphs of many operations, the budget itself. */
+/* The highest rung within the budget, or, on larger graphs, the budget itself. */
 static int climb(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
 {
-    const bool is_ladder = request->graph->op_count <= FEW_OPS;
+    const bool is_ladder = is_small(request->graph);
+    const uint64_t size = size_of(request->graph);
     struct spw_plan_request lower = *request;
     int r = 0;
     for (uint32_t i = 0; i <= RUNGS && r == 0; i++) {
@@ -103,15 +120,14 @@ static int climb(const struct spw_plan_request *request, const struct spw_effort
             r = spw_improver_begin_with(improver, request->begin_with);
         if (r == 0)
             r = spw_improver_search(improver, is_ladder ? (i + 1.0) / (RUNGS + 1) : 1,
-                                    is_ladder ? RUNG_PATIENCE / (request->graph->op_count * request->graph->op_count)
-                                              : UINT64_MAX);
+                                    is_ladder ? RUNG_PATIENCE / (size * size) : UINT64_MAX);
         if (!is_ladder)
             break;
     }
     return r;
 }
 
-/* Where the clock stopped the climb, what the others come to has not been looked at. On few operations that is a matter of
+/* Where the clock stopped the climb, what the others come to has not been looked at. On small graphs that is a matter of
  * milliseconds, for those that are quick. It is done on every eighth rung (on all of them where they are a byte apart),
  * which are the same for every budget, so that here too more memory makes no slower plan. */
 static int catch_up(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
@@ -119,7 +135,7 @@ static int catch_up(const struct spw_plan_request *request, const struct spw_eff
     struct spw_plan_request lower = *request;
     const uint32_t step = rung(request->graph, RUNGS) - rung(request->graph, 0) < RUNGS ? 1 : 8;
     int r = 0;
-    if (!request->now_s || request->graph->op_count > FEW_OPS || spw_effort_used(effort, request) < 1)
+    if (!request->now_s || !is_small(request->graph) || spw_effort_used(effort, request) < 1)
         return 0;
     for (uint32_t i = 0; i <= RUNGS && r == 0; i += step) {
         lower.device_bytes = rung(request->graph, i);
@@ -142,7 +158,7 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
         effort.limit = evaluations_in(request->graph, request->time_limit_s, effort.limit);
     if (request->now_s)
         effort.begun_s = request->now_s(request->now_context);
-    if (request->graph->op_count <= FEW_OPS && !is_to_begin_only(request)) {
+    if (is_small(request->graph) && !is_to_begin_only(request)) {
         first.device_bytes = request->graph->least_bytes;
         first.bound_us = 0; /* which is for the last rung */
     }

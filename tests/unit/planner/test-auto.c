@@ -191,9 +191,8 @@ static void a_search_ends_soon_after_the_clock_has_run_out(void **state)
 }
 
 /* Looks at the clock, about as many as schedules that were tried. */
-static unsigned looks_of(uint32_t layers, double bound_us)
+static unsigned looks_at(struct spw_graph *graph, double bound_us)
 {
-    struct spw_graph *graph = chain(layers, 3);
     struct spw_plan_request request =
         planned_request(graph, graph->least_bytes + (graph->peak_bytes - graph->least_bytes) / 16);
     struct running_out never = {.until = UINT32_MAX};
@@ -208,11 +207,44 @@ static unsigned looks_of(uint32_t layers, double bound_us)
     return never.looks;
 }
 
+static unsigned looks_of(uint32_t layers, double bound_us)
+{
+    return looks_at(chain(layers, 3), bound_us);
+}
+
 static void more_operations_are_searched_with_fewer_schedules(void **state)
 {
     const unsigned few = looks_of(40, 0), many = looks_of(250, 0);
     if (many > few / 2)
         fail_msg("%u looks for 40 layers, %u for 250", few, many);
+}
+
+/* Each operation updates a list of tensors and reads another, as those of an optimizer and launches of whole graphs do. */
+static struct spw_graph *operations_on(uint32_t tensors_of_each)
+{
+    enum { OPS = 10 };
+    struct spw_graph *graph = graphs_new();
+    for (uint32_t i = 0; i < OPS * tensors_of_each; i++)
+        graphs_persistent(graph, 8);
+    for (uint32_t o = 0; o < OPS; o++) {
+        uint32_t read[100], written[100];
+        assert_true(tensors_of_each <= 100);
+        for (uint32_t i = 0; i < tensors_of_each; i++) {
+            written[i] = o * tensors_of_each + i;
+            read[i] = (o * 3 + 1) % OPS * tensors_of_each + i;
+        }
+        const struct spw_graph_op op = {.us = 50};
+        assert_int_equal(spw_graph_add_op(graph, &op, read, tensors_of_each, written, tensors_of_each), 0);
+    }
+    graphs_finish(graph);
+    return graph;
+}
+
+static void operations_on_many_tensors_are_searched_with_fewer_schedules(void **state)
+{
+    const unsigned few = looks_at(operations_on(2), 0), many = looks_at(operations_on(100), 0);
+    if (many > few / 2)
+        fail_msg("%u looks for operations on 2 tensors, %u on 100", few, many);
 }
 
 static void a_search_ends_where_it_reaches_a_bound_that_is_known(void **state)
@@ -229,6 +261,7 @@ int main(void)
         cmocka_unit_test(a_search_ends_in_time),
         cmocka_unit_test(a_search_ends_soon_after_the_clock_has_run_out),
         cmocka_unit_test(more_operations_are_searched_with_fewer_schedules),
+        cmocka_unit_test(operations_on_many_tensors_are_searched_with_fewer_schedules),
         cmocka_unit_test(a_search_ends_where_it_reaches_a_bound_that_is_known),
         cmocka_unit_test(a_search_without_time_finds_no_slower_plan_than_quick_planners),
         cmocka_unit_test(memory_that_runs_out_is_reported_and_leaves_nothing_behind),
