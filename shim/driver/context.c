@@ -1,4 +1,4 @@
-/* context.c - entering and leaving a context for driver calls of our own. */
+/* context.c - entering and leaving a context for driver calls of our own, and waiting for one. */
 #include "context.h"
 
 #include "ask.h"
@@ -25,4 +25,15 @@ void spw_context_leave(struct spw_context_guard *guard)
     if (guard->pushed)
         (void)SPW_ASK(cuCtxPopCurrent_v2, &popped);
     (void)spw_restore(CUDA_SUCCESS);
+}
+
+int spw_context_synchronize(CUcontext context)
+{
+    struct spw_context_guard guard;
+    int r = spw_context_enter(&guard, context);
+    if (r < 0)
+        return r;
+    r = spw_result(SPW_ASK(cuCtxSynchronize));
+    spw_context_leave(&guard);
+    return r;
 }

@@ -13,4 +13,7 @@ struct spw_context_guard {
  * mode. */
 int spw_context_enter(struct spw_context_guard *guard, CUcontext context);
 void spw_context_leave(struct spw_context_guard *guard);
+
+/* Waits for all that was submitted in the context, which ends each capture there. */
+int spw_context_synchronize(CUcontext context);
 #endif

@@ -3,6 +3,7 @@
 
 #include "transfers.h"
 #include "lock.h"
+#include "uses_wait.h"
 
 #define AHEAD_US 1000.0 /* work that the device still has when the host goes on */
 

@@ -12,6 +12,7 @@
 #include "seek.h"
 #include "steptime.h"
 #include "streams.h"
+#include "uses_wait.h"
 
 /* In this order: streams are forgotten after what waits for their operations. Engine lock held. */
 static void (*const gone_locked[])(CUcontext context) = {

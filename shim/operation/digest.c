@@ -14,6 +14,7 @@
 #include "lock.h"
 #include "log.h"
 #include "result.h"
+#include "uses_wait.h"
 
 enum {
     SLOTS = SPW_DIGEST_SLOTS,

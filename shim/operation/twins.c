@@ -17,8 +17,8 @@
 #include "readable.h"
 #include "result.h"
 #include "settings.h"
-#include "streams.h"
 #include "twin_attrs.h"
+#include "uses_wait.h"
 #include "variables.h"
 
 struct twin { /* of a source, in one context */

@@ -24,6 +24,7 @@
 #include "status.h"
 #include "transfers.h"
 #include "pointer_tables.h"
+#include "uses_wait.h"
 
 /* ---- small ---- */
 

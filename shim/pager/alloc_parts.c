@@ -12,6 +12,7 @@
 #include "reclaim.h"
 #include "see.h"
 #include "transfers.h"
+#include "uses_wait.h"
 
 struct spw_alloc_counts spw_alloc_counts;
 

@@ -7,6 +7,7 @@
 #include "copy_streams.h"
 #include "deferred_unmap.h"
 #include "retire.h"
+#include "uses_wait.h"
 
 static bool is_worth_waiting(const struct spw_block *b, enum spw_patience patience)
 {

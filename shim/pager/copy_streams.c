@@ -9,6 +9,7 @@
 #include "context.h"
 #include "devices.h"
 #include "driver.h"
+#include "uses_wait.h"
 
 static struct spw_stream *make_stream(CUcontext context)
 {

@@ -12,6 +12,7 @@
 #include "host_memory.h"
 #include "drop_check.h"
 #include "result.h"
+#include "uses_wait.h"
 
 struct spw_unmap_counts spw_unmap_counts;
 bool spw_unmap_is_due;

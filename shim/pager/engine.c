@@ -24,6 +24,7 @@
 #include "slab.h"
 #include "deferred_unmap.h"
 #include "status.h"
+#include "uses_wait.h"
 #include "working_set.h"
 
 enum { QUICK_HITS = 64, ATTEMPTS = 3 };

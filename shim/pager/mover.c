@@ -16,6 +16,7 @@
 #include "residency.h"
 #include "result.h"
 #include "deferred_unmap.h"
+#include "uses_wait.h"
 
 struct spw_moved spw_moved;
 

@@ -14,6 +14,7 @@
 #include "rematerialiser.h"
 #include "reclaim.h"
 #include "slab.h"
+#include "uses_wait.h"
 
 bool spw_pinning_everything;
 _Thread_local int spw_pin_failure;

@@ -6,6 +6,7 @@
 #include "lock.h"
 #include "streams.h"
 #include "tables.h"
+#include "uses_wait.h"
 
 struct spw_pool_reserve {
     CUmemoryPool pool;

@@ -22,6 +22,7 @@
 #include "slab.h"
 #include "deferred_unmap.h"
 #include "drop_check.h"
+#include "uses_wait.h"
 
 enum { BATCH = 32 }; /* victims whose copies are under way at once */
 

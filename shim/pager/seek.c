@@ -22,6 +22,7 @@
 #include "seek_found.h"
 #include "seek_kinds.h"
 #include "slab.h"
+#include "uses_wait.h"
 
 enum {
     LOOKS = 512,

@@ -22,6 +22,7 @@
 #include "twins.h"
 #include "verify.h"
 #include "launch_class.h"
+#include "uses_wait.h"
 
 struct spw_replayed spw_replayed;
 

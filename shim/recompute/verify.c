@@ -22,6 +22,7 @@
 #include "readable.h"
 #include "verify_records.h"
 #include "launch_class.h"
+#include "uses_wait.h"
 
 struct spw_verified spw_verified;
 

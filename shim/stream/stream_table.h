@@ -1,5 +1,5 @@
-/* stream_table.h - the inside of streams.h: the records of all streams, and their marks, for streams.c, marks.c and uses.c.
- */
+/* stream_table.h - the inside of streams.h: the records of all streams, and their marks, for the files of this
+ * room. */
 #ifndef SPILLWAY_SHIM_STREAM_TABLE_H
 #define SPILLWAY_SHIM_STREAM_TABLE_H
 #include "streams.h"
@@ -20,6 +20,16 @@ void spw_marks_retire_locked(struct spw_stream *s);
 /* The oldest mark that covers operation `number`; records one when there is none.
  * -EAGAIN while an operation of the stream is in another thread's call; -EXDEV when only its own thread could record. */
 int spw_mark_for_locked(struct spw_stream *s, uint64_t number, CUevent *ret_event, uint64_t *ret_number);
+
+/* One bit, or all of them where the device is not known yet. */
+static inline uint32_t spw_uses_everybody_beside(const struct spw_stream *s)
+{
+    return spw_uses_everybody_of(s->device < 0 ? UINT64_MAX : UINT64_C(1) << s->device);
+}
+
+/* Calls `each` for every (stream, number) that the uses stand for until it answers other than 0, which is the answer. Only
+ * what is not known to be done counts. */
+int spw_uses_each_locked(struct spw_uses *u, int (*each)(struct spw_stream *s, uint64_t number, void *arg), void *arg);
 
 /* Waits for what threads that have ended left behind on their default streams, with their contexts, unless something
  * captures. */

@@ -5,7 +5,7 @@
  * operation. Such events ("marks") are recorded only when someone has to wait, and, while memory is short, every few
  * operations, so that waiting for an old operation does not wait for the newest.
  *
- * Inside, streams.c keeps the records, marks.c their marks, and uses.c asks, orders and waits. */
+ * Inside, streams.c keeps the records, marks.c their marks, and uses.c asks and orders. The host waits by uses_wait.h. */
 #ifndef SPILLWAY_SHIM_STREAMS_H
 #define SPILLWAY_SHIM_STREAMS_H
 #include "lock.h"
@@ -88,9 +88,6 @@ struct spw_stream *spw_stream_adopt_locked(CUstream handle, CUcontext context);
 
 /* The program destroys the stream: called before the driver is. Later waits use the mark that is recorded here. */
 void spw_stream_gone_locked(CUstream handle);
-
-/* Lets go of the lock until no thread of ours waits for an event of the context, which is about to be destroyed. */
-void spw_streams_await_waiters_unlocking(CUcontext context);
 
 /* A context is about to be destroyed, everything submitted to its streams counts as complete afterwards. */
 void spw_streams_context_gone_locked(CUcontext context);
@@ -215,17 +212,6 @@ int spw_stream_may_be_captured_locked(struct spw_stream *s);
  * which, comes after all that was submitted to `s`. Where a stream cannot be told to wait, the host waits. */
 int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices);
 
-/* Waits until every use is complete. Lets go of the engine lock while waiting: the caller revalidates what it knew. */
-int spw_uses_wait_unlocking(struct spw_uses *u);
-
-/* The same, but that where something is gated on any stream, it waits for a tenth of a second at most: -ETIME, and then what
- * it waited for counts as gated. */
-int spw_uses_wait_a_while_unlocking(struct spw_uses *u);
-
-/* The same for no longer than so many looks take, of about a microsecond each. False: not every use is known to be complete.
- */
-bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks);
-
 /* ---- gates: operations that may end only once the program does what it does next ---- */
 
 /* The operation that was numbered last is such a gate: a function of the host's, a wait for a value, NCCL's kernels. It and
@@ -242,9 +228,6 @@ void spw_uses_late_locked(struct spw_uses *u);
 
 /* True when anything is gated on any stream. Asks the driver where a gate is not known to be done. */
 bool spw_streams_gated_locked(void);
-
-/* Lets go of the lock for a moment, for a gate to open. */
-void spw_streams_await_gate_unlocking(void);
 
 /* Of the stream, or of some of the uses: as far as was known when spw_streams_gated_locked() was asked last. */
 bool spw_stream_is_gated_locked(const struct spw_stream *s);

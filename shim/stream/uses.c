@@ -1,7 +1,5 @@
-/* uses.c - who used a piece of memory last: whether that is over, and how to come after it. */
+/* uses.c - who used a piece of memory last: whether that is over, and how the device comes after it. */
 #include <errno.h>
-#include <sched.h>
-#include <time.h>
 
 #include "ask.h"
 #include "context.h"
@@ -9,7 +7,6 @@
 #include "capture.h"
 #include "events.h"
 #include "lock.h"
-#include "now.h"
 #include "result.h"
 #include "stream_table.h"
 
@@ -35,12 +32,6 @@ static void forget_done(struct spw_uses *u)
         u->stream[0] = 0;
 }
 
-/* One bit, or all of them where the device is not known yet. */
-static uint32_t everybody_beside(const struct spw_stream *s)
-{
-    return spw_uses_everybody_of(s->device < 0 ? UINT64_MAX : UINT64_C(1) << s->device);
-}
-
 void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -53,7 +44,7 @@ void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t
     if (u->count == SPW_USES)
         forget_done(u);
     if (u->count == SPW_USES) { /* its devices' streams and those that are noted stand for it */
-        u->everybody |= everybody_beside(s);
+        u->everybody |= spw_uses_everybody_beside(s);
         return;
     }
     u->stream[u->count] = s->id;
@@ -75,12 +66,13 @@ void spw_uses_merge_locked(struct spw_uses *into, const struct spw_uses *from)
     }
 }
 
-/* Calls `each` for every (stream, number) that the uses stand for until it answers other than 0. */
-static int for_each_use(struct spw_uses *u, int (*each)(struct spw_stream *s, uint64_t number, void *arg), void *arg)
+int spw_uses_each_locked(struct spw_uses *u, int (*each)(struct spw_stream *s, uint64_t number, void *arg), void *arg)
 {
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = 0;
     for (uint32_t i = 1; u->everybody && i < spw_stream_table_used && r == 0; i++)
-        if (spw_stream_table[i]->done < spw_stream_table[i]->begun && u->everybody & everybody_beside(spw_stream_table[i]))
+        if (spw_stream_table[i]->done < spw_stream_table[i]->begun &&
+            u->everybody & spw_uses_everybody_beside(spw_stream_table[i]))
             r = each(spw_stream_table[i], spw_stream_table[i]->begun, arg);
     for (unsigned i = 0; i < u->count && r == 0; i++)
         if (spw_stream_table[u->stream[i]]->done < u->number[i])
@@ -97,7 +89,7 @@ static int is_in_call(struct spw_stream *s, uint64_t number, void *arg)
 bool spw_uses_in_call_locked(const struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each_use((struct spw_uses *)u, is_in_call, NULL) != 0;
+    return spw_uses_each_locked((struct spw_uses *)u, is_in_call, NULL) != 0;
 }
 
 static int is_not_done(struct spw_stream *s, uint64_t number, void *arg)
@@ -116,7 +108,7 @@ static int is_gated(struct spw_stream *s, uint64_t number, void *arg)
 bool spw_uses_gated_locked(const struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return spw_gated_streams && for_each_use((struct spw_uses *)u, is_gated, NULL) != 0;
+    return spw_gated_streams && spw_uses_each_locked((struct spw_uses *)u, is_gated, NULL) != 0;
 }
 
 static int gate_late(struct spw_stream *s, uint64_t number, void *arg)
@@ -129,13 +121,13 @@ static int gate_late(struct spw_stream *s, uint64_t number, void *arg)
 void spw_uses_late_locked(struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    (void)for_each_use(u, gate_late, NULL);
+    (void)spw_uses_each_locked(u, gate_late, NULL);
 }
 
 static int is_beyond(struct spw_stream *s, uint64_t number, void *arg)
 {
     const struct spw_uses *u = arg;
-    bool is_covered = u->everybody & everybody_beside(s);
+    bool is_covered = u->everybody & spw_uses_everybody_beside(s);
     for (unsigned i = 0; i < u->count; i++)
         is_covered |= u->stream[i] == s->id && u->number[i] >= number;
     return !is_covered && is_not_done(s, number, NULL);
@@ -144,7 +136,7 @@ static int is_beyond(struct spw_stream *s, uint64_t number, void *arg)
 bool spw_uses_beyond_locked(struct spw_uses *a, const struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each_use(a, is_beyond, (void *)u) != 0;
+    return spw_uses_each_locked(a, is_beyond, (void *)u) != 0;
 }
 
 static int is_any(struct spw_stream *s, uint64_t number, void *arg)
@@ -158,13 +150,13 @@ static int is_any(struct spw_stream *s, uint64_t number, void *arg)
 bool spw_uses_seen_done_locked(const struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each_use((struct spw_uses *)u, is_any, NULL) == 0;
+    return spw_uses_each_locked((struct spw_uses *)u, is_any, NULL) == 0;
 }
 
 bool spw_uses_done_locked(struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (for_each_use(u, is_not_done, NULL))
+    if (spw_uses_each_locked(u, is_not_done, NULL))
         return false;
     forget_all(u);
     return true;
@@ -178,7 +170,7 @@ static int is_other(struct spw_stream *s, uint64_t number, void *arg)
 bool spw_uses_only_locked(struct spw_uses *u, const struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each_use(u, is_other, (void *)s) == 0;
+    return spw_uses_each_locked(u, is_other, (void *)s) == 0;
 }
 
 static int is_ours(struct spw_stream *s, uint64_t number, void *arg)
@@ -189,7 +181,7 @@ static int is_ours(struct spw_stream *s, uint64_t number, void *arg)
 bool spw_uses_hidden_locked(struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return u->gathered && for_each_use(u, is_ours, NULL) != 0;
+    return u->gathered && spw_uses_each_locked(u, is_ours, NULL) != 0;
 }
 
 static int is_of_the_program(struct spw_stream *s, uint64_t number, void *arg)
@@ -202,7 +194,7 @@ static int is_of_the_program(struct spw_stream *s, uint64_t number, void *arg)
 void spw_uses_gather_locked(struct spw_uses *u, struct spw_stream *s, uint64_t number)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const bool stands = u->gathered || for_each_use(u, is_of_the_program, NULL) != 0;
+    const bool stands = u->gathered || spw_uses_each_locked(u, is_of_the_program, NULL) != 0;
     *u = (struct spw_uses){.gathered = stands};
     spw_uses_add_locked(u, s, number);
 }
@@ -215,7 +207,7 @@ static int is_another_of_the_program(struct spw_stream *s, uint64_t number, void
 bool spw_uses_of_others_locked(struct spw_uses *u, const struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each_use(u, is_another_of_the_program, (void *)s) != 0 || spw_uses_hidden_locked(u);
+    return spw_uses_each_locked(u, is_another_of_the_program, (void *)s) != 0 || spw_uses_hidden_locked(u);
 }
 
 static int mark_one(struct spw_stream *s, uint64_t number, void *arg)
@@ -229,18 +221,7 @@ static int mark_one(struct spw_stream *s, uint64_t number, void *arg)
 int spw_uses_mark_locked(struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each_use(u, mark_one, NULL);
-}
-
-static int synchronize(CUcontext context)
-{
-    struct spw_context_guard guard;
-    int r = spw_context_enter(&guard, context);
-    if (r < 0)
-        return r;
-    r = spw_result(SPW_ASK(cuCtxSynchronize));
-    spw_context_leave(&guard);
-    return r;
+    return spw_uses_each_locked(u, mark_one, NULL);
 }
 
 void spw_streams_await_ended_threads_locked(void)
@@ -251,7 +232,7 @@ void spw_streams_await_ended_threads_locked(void)
         struct spw_stream *s = spw_stream_table[i];
         if (!s->per_thread || !s->gone || s->done == s->begun)
             continue;
-        if (s->context != waited_for && synchronize(s->context) < 0)
+        if (s->context != waited_for && spw_context_synchronize(s->context) < 0)
             continue;
         waited_for = s->context;
         s->done = s->begun;
@@ -272,7 +253,7 @@ static int await(struct spw_stream *s)
         if (r == 0)
             return 0;
     }
-    return spw_anything_captures() ? -EBUSY : synchronize(s->context);
+    return spw_anything_captures() ? -EBUSY : spw_context_synchronize(s->context);
 }
 
 int spw_stream_may_be_captured_locked(struct spw_stream *s)
@@ -292,7 +273,7 @@ void spw_streams_capture_begins_locked(void)
         const int r = spw_stream_may_be_captured_locked(s);
         if (r == 0 || r == -EAGAIN || spw_anything_captures()) /* -EAGAIN: its thread has not submitted all yet */
             continue;
-        if (synchronize(s->context) == 0)
+        if (spw_context_synchronize(s->context) == 0)
             s->done = s->begun;
     }
 }
@@ -327,7 +308,7 @@ static int order_one(struct spw_stream *s, uint64_t number, void *arg)
 int spw_uses_order_locked(struct spw_uses *u, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    return for_each_use(u, order_one, s);
+    return spw_uses_each_locked(u, order_one, s);
 }
 
 struct ordering {
@@ -345,7 +326,7 @@ int spw_uses_order_beside_locked(struct spw_uses *u, struct spw_stream *s, const
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct ordering o = {s, u->gathered ? NULL : beside};
-    return for_each_use(u, order_other, &o);
+    return spw_uses_each_locked(u, order_other, &o);
 }
 
 static bool may_work_on(const struct spw_stream *s, uint64_t devices)
@@ -412,174 +393,5 @@ void spw_stream_take_turn_slow_locked(struct spw_stream *s)
                      (is_legacy(s) || is_legacy(other)) && other->done < other->begun;
     }
     if (has_others && record_behind(s) < 0 && !spw_anything_captures())
-        (void)synchronize(s->context);
-}
-
-struct pending {
-    struct spw_stream *stream;
-    uint64_t number;
-};
-
-static int first_pending(struct spw_stream *s, uint64_t number, void *arg)
-{
-    struct pending *p = arg;
-    spw_marks_retire_locked(s);
-    if (s->done >= number)
-        return 0;
-    p->stream = s;
-    p->number = number;
-    return 1;
-}
-
-static int wait_unlocking(struct spw_stream *s, CUevent event)
-{
-    CUcontext context = s->context;
-    s->waiters++;
-    spw_unlock();
-    int r = event ? spw_result(SPW_ASK(cuEventSynchronize, event)) : -EXDEV;
-    if (r < 0) /* waiting for the context would end each capture there */
-        r = spw_anything_captures() ? -EBUSY : synchronize(context);
-    spw_lock();
-    s->waiters--;
-    return r;
-}
-
-void spw_streams_await_waiters_unlocking(CUcontext context)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    for (uint32_t i = 1; i < spw_stream_table_used; i++)
-        while (spw_stream_table[i]->context == context && spw_stream_table[i]->waiters) {
-            spw_unlock();
-            sched_yield();
-            spw_lock();
-        }
-}
-
-/* Waits until operation `number` of a stream is complete. */
-static int wait_for_unlocking(struct spw_stream *s, uint64_t number)
-{
-    for (spw_marks_retire_locked(s); s->done < number; spw_marks_retire_locked(s)) {
-        CUevent event = NULL;
-        uint64_t covered = s->begun;
-        int r = spw_mark_for_locked(s, number, &event, &covered);
-        if (r == -EAGAIN) { /* another thread is between numbering and submitting: it will not be long */
-            spw_unlock();
-            sched_yield();
-            spw_lock();
-            continue;
-        }
-        r = wait_unlocking(s, r < 0 ? NULL : event);
-        if (r < 0)
-            return r;
-        if (s->done < covered)
-            s->done = covered;
-    }
-    return 0;
-}
-
-/* Waits for all that has been submitted to these; what others submit meanwhile is not waited for. */
-static int wait_for_everybody_unlocking(uint32_t everybody)
-{
-    int r = 0;
-    for (uint32_t i = 1; i < spw_stream_table_used && r == 0; i++)
-        if (everybody & everybody_beside(spw_stream_table[i]))
-            r = wait_for_unlocking(spw_stream_table[i], spw_stream_table[i]->begun);
-    return r;
-}
-
-int spw_uses_wait_unlocking(struct spw_uses *u)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct pending p;
-    const uint32_t everybody = u->everybody;
-    u->everybody = 0; /* what is noted from here on is waited for below */
-    int r = everybody ? wait_for_everybody_unlocking(everybody) : 0;
-    if (r < 0)
-        u->everybody |= everybody;
-    while (r == 0 && for_each_use(u, first_pending, &p))
-        r = wait_for_unlocking(p.stream, p.number);
-    if (r == 0)
-        forget_all(u);
-    return r;
-}
-
-/* Asks the driver some times, with nobody kept from the lock. Answers how often: `most` times at most. */
-static uint32_t look_unlocking(const struct pending *p, uint32_t most)
-{
-    enum { IN_A_ROW = 64 };
-    CUevent event;
-    uint64_t covered;
-    uint32_t looks = 0;
-    const bool is_marked = spw_mark_for_locked(p->stream, p->number, &event, &covered) == 0;
-    p->stream->waiters++;
-    spw_unlock();
-    spw_relax(); /* once for all of them */
-    do
-        looks++;
-    while (is_marked && looks < most && looks < IN_A_ROW && SPW_ASK(cuEventQuery, event) == CUDA_ERROR_NOT_READY);
-    (void)spw_restore(CUDA_SUCCESS);
-    spw_lock();
-    p->stream->waiters--;
-    return looks;
-}
-
-/* A gate that an event can tell of; else one that the host can only wait for with all of its context. */
-static bool find_gate(struct pending *ret)
-{
-    CUevent event;
-    uint64_t covered;
-    *ret = (struct pending){NULL, 0};
-    for (uint32_t i = 1; i < spw_stream_table_used; i++) {
-        struct spw_stream *s = spw_stream_table[i];
-        const int r = spw_stream_is_gated_locked(s) ? spw_mark_for_locked(s, s->gate_last, &event, &covered) : -ENOENT;
-        if (r == -EXDEV || r == 0)
-            *ret = (struct pending){s, s->gate_last};
-        if (r == 0)
-            return true;
-    }
-    return false;
-}
-
-void spw_streams_await_gate_unlocking(void)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    enum { LOOKS = 64 };
-    const struct timespec moment = {.tv_nsec = 50000};
-    struct pending p;
-    if (find_gate(&p))
-        (void)look_unlocking(&p, LOOKS);
-    else if (p.stream)
-        (void)wait_for_unlocking(p.stream, p.number);
-    spw_unlock();
-    (void)nanosleep(&moment, NULL);
-    spw_lock();
-}
-
-int spw_uses_wait_a_while_unlocking(struct spw_uses *u)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    enum { LOOKS = 64, MOST_NS = 100000000 };
-    struct pending p;
-    for (const uint64_t began = spw_now_ns(); spw_streams_gated_locked();) {
-        if (for_each_use(u, first_pending, &p) == 0)
-            break;
-        if (spw_now_ns() - began > MOST_NS) {
-            spw_stream_gate_late_locked(p.stream, p.number);
-            return -ETIME;
-        }
-        (void)look_unlocking(&p, LOOKS);
-    }
-    return spw_uses_wait_unlocking(u);
-}
-
-bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct pending p;
-    while (for_each_use(u, first_pending, &p)) {
-        if (looks == 0)
-            return false;
-        looks -= look_unlocking(&p, looks);
-    }
-    return true;
+        (void)spw_context_synchronize(s->context);
 }

@@ -2,6 +2,7 @@
  * runs before somebody waits for it. */
 #include "carried.h"
 #include "throttle.h"
+#include "uses_wait.h"
 
 enum { OPS = 17 };
 

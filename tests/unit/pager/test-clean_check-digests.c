@@ -2,6 +2,7 @@
  * they fail. */
 #include "believed.h"
 #include "deferred_unmap.h"
+#include "uses_wait.h"
 
 /* ---- where digests go ---- */
 

@@ -21,6 +21,7 @@
 #include "reclaim.h"
 #include "stream_table.h"
 #include "unlocked.h"
+#include "uses_wait.h"
 
 static CUcontext context;
 static struct spw_device *device;

@@ -1,0 +1,184 @@
+/* uses_wait.c - the host waits until a use is over, and nobody is kept from the engine lock meanwhile. */
+#include "uses_wait.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <time.h>
+
+#include "ask.h"
+#include "capture.h"
+#include "context.h"
+#include "driver.h"
+#include "lock.h"
+#include "now.h"
+#include "result.h"
+#include "stream_table.h"
+
+struct pending {
+    struct spw_stream *stream;
+    uint64_t number;
+};
+
+static int first_pending(struct spw_stream *s, uint64_t number, void *arg)
+{
+    struct pending *p = arg;
+    spw_marks_retire_locked(s);
+    if (s->done >= number)
+        return 0;
+    p->stream = s;
+    p->number = number;
+    return 1;
+}
+
+static int wait_unlocking(struct spw_stream *s, CUevent event)
+{
+    CUcontext context = s->context;
+    s->waiters++;
+    spw_unlock();
+    int r = event ? spw_result(SPW_ASK(cuEventSynchronize, event)) : -EXDEV;
+    if (r < 0) /* waiting for the context would end each capture there */
+        r = spw_anything_captures() ? -EBUSY : spw_context_synchronize(context);
+    spw_lock();
+    s->waiters--;
+    return r;
+}
+
+void spw_streams_await_waiters_unlocking(CUcontext context)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    for (uint32_t i = 1; i < spw_stream_table_used; i++)
+        while (spw_stream_table[i]->context == context && spw_stream_table[i]->waiters) {
+            spw_unlock();
+            sched_yield();
+            spw_lock();
+        }
+}
+
+/* Waits until operation `number` of a stream is complete. */
+static int wait_for_unlocking(struct spw_stream *s, uint64_t number)
+{
+    for (spw_marks_retire_locked(s); s->done < number; spw_marks_retire_locked(s)) {
+        CUevent event = NULL;
+        uint64_t covered = s->begun;
+        int r = spw_mark_for_locked(s, number, &event, &covered);
+        if (r == -EAGAIN) { /* another thread is between numbering and submitting: it will not be long */
+            spw_unlock();
+            sched_yield();
+            spw_lock();
+            continue;
+        }
+        r = wait_unlocking(s, r < 0 ? NULL : event);
+        if (r < 0)
+            return r;
+        if (s->done < covered)
+            s->done = covered;
+    }
+    return 0;
+}
+
+/* Waits for all that has been submitted to these; what others submit meanwhile is not waited for. */
+static int wait_for_everybody_unlocking(uint32_t everybody)
+{
+    int r = 0;
+    for (uint32_t i = 1; i < spw_stream_table_used && r == 0; i++)
+        if (everybody & spw_uses_everybody_beside(spw_stream_table[i]))
+            r = wait_for_unlocking(spw_stream_table[i], spw_stream_table[i]->begun);
+    return r;
+}
+
+int spw_uses_wait_unlocking(struct spw_uses *u)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct pending p;
+    const uint32_t everybody = u->everybody;
+    u->everybody = 0; /* what is noted from here on is waited for below */
+    int r = everybody ? wait_for_everybody_unlocking(everybody) : 0;
+    if (r < 0)
+        u->everybody |= everybody;
+    while (r == 0 && spw_uses_each_locked(u, first_pending, &p))
+        r = wait_for_unlocking(p.stream, p.number);
+    if (r == 0)
+        (void)spw_uses_done_locked(u); /* they are, and are forgotten */
+    return r;
+}
+
+/* Asks the driver some times, with nobody kept from the lock. Answers how often: `most` times at most. */
+static uint32_t look_unlocking(const struct pending *p, uint32_t most)
+{
+    enum { IN_A_ROW = 64 };
+    CUevent event;
+    uint64_t covered;
+    uint32_t looks = 0;
+    const bool is_marked = spw_mark_for_locked(p->stream, p->number, &event, &covered) == 0;
+    p->stream->waiters++;
+    spw_unlock();
+    spw_relax(); /* once for all of them */
+    do
+        looks++;
+    while (is_marked && looks < most && looks < IN_A_ROW && SPW_ASK(cuEventQuery, event) == CUDA_ERROR_NOT_READY);
+    (void)spw_restore(CUDA_SUCCESS);
+    spw_lock();
+    p->stream->waiters--;
+    return looks;
+}
+
+/* A gate that an event can tell of; else one that the host can only wait for with all of its context. */
+static bool find_gate(struct pending *ret)
+{
+    CUevent event;
+    uint64_t covered;
+    *ret = (struct pending){NULL, 0};
+    for (uint32_t i = 1; i < spw_stream_table_used; i++) {
+        struct spw_stream *s = spw_stream_table[i];
+        const int r = spw_stream_is_gated_locked(s) ? spw_mark_for_locked(s, s->gate_last, &event, &covered) : -ENOENT;
+        if (r == -EXDEV || r == 0)
+            *ret = (struct pending){s, s->gate_last};
+        if (r == 0)
+            return true;
+    }
+    return false;
+}
+
+void spw_streams_await_gate_unlocking(void)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    enum { LOOKS = 64 };
+    const struct timespec moment = {.tv_nsec = 50000};
+    struct pending p;
+    if (find_gate(&p))
+        (void)look_unlocking(&p, LOOKS);
+    else if (p.stream)
+        (void)wait_for_unlocking(p.stream, p.number);
+    spw_unlock();
+    (void)nanosleep(&moment, NULL);
+    spw_lock();
+}
+
+int spw_uses_wait_a_while_unlocking(struct spw_uses *u)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    enum { LOOKS = 64, MOST_NS = 100000000 };
+    struct pending p;
+    for (const uint64_t began = spw_now_ns(); spw_streams_gated_locked();) {
+        if (spw_uses_each_locked(u, first_pending, &p) == 0)
+            break;
+        if (spw_now_ns() - began > MOST_NS) {
+            spw_stream_gate_late_locked(p.stream, p.number);
+            return -ETIME;
+        }
+        (void)look_unlocking(&p, LOOKS);
+    }
+    return spw_uses_wait_unlocking(u);
+}
+
+bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct pending p;
+    while (spw_uses_each_locked(u, first_pending, &p)) {
+        if (looks == 0)
+            return false;
+        looks -= look_unlocking(&p, looks);
+    }
+    return true;
+}
