@@ -14,6 +14,8 @@
 #include "result.h"
 #include "stream_table.h"
 
+enum { LOOKS = 64 }; /* in a row */
+
 struct pending {
     struct spw_stream *stream;
     uint64_t number;
@@ -54,10 +56,56 @@ void spw_streams_await_waiters_unlocking(CUcontext context)
         }
 }
 
-/* Waits until operation `number` of a stream is complete. */
-static int wait_for_unlocking(struct spw_stream *s, uint64_t number)
+/* Asks the driver some times, with nobody kept from the lock. Answers how often: `most` times at most. */
+static uint32_t look_unlocking(struct spw_stream *s, uint64_t number, uint32_t most)
+{
+    CUevent event;
+    uint64_t covered;
+    uint32_t looks = 0;
+    const bool is_marked = spw_mark_for_locked(s, number, &event, &covered) == 0;
+    s->waiters++;
+    spw_unlock();
+    spw_relax(); /* once for all of them */
+    do
+        looks++;
+    while (is_marked && looks < most && looks < LOOKS && SPW_ASK(cuEventQuery, event) == CUDA_ERROR_NOT_READY);
+    (void)spw_restore(CUDA_SUCCESS);
+    spw_lock();
+    s->waiters--;
+    return looks;
+}
+
+/* How far a wait has come where anything is gated. */
+struct patience {
+    uint64_t began_ns, moved_ns;
+    const struct spw_stream *stream;
+    uint64_t done;
+};
+
+/* That a gated one comes on tells nothing: it does as far as the gate. */
+static bool is_over(struct patience *p, const struct spw_stream *s, uint64_t number)
+{
+    const uint64_t still_ns = 100000000, most_ns = 20000000000, now = spw_now_ns();
+    const bool is_gated = spw_stream_is_gated_locked(s) && number >= s->gate_first;
+    if (p->stream != s || (p->done != s->done && !is_gated))
+        p->moved_ns = now;
+    p->stream = s;
+    p->done = s->done;
+    return now - p->moved_ns > still_ns || now - p->began_ns > most_ns;
+}
+
+/* Waits until operation `number` of a stream is complete; without patience (NULL) for as long as it takes. */
+static int wait_for_unlocking(struct spw_stream *s, uint64_t number, struct patience *patience)
 {
     for (spw_marks_retire_locked(s); s->done < number; spw_marks_retire_locked(s)) {
+        if (patience && spw_streams_gated_locked()) {
+            if (is_over(patience, s, number)) {
+                spw_stream_gate_late_locked(s, number);
+                return -ETIME;
+            }
+            (void)look_unlocking(s, number, LOOKS);
+            continue;
+        }
         CUevent event = NULL;
         uint64_t covered = s->begun;
         int r = spw_mark_for_locked(s, number, &event, &covered);
@@ -77,49 +125,41 @@ static int wait_for_unlocking(struct spw_stream *s, uint64_t number)
 }
 
 /* Waits for all that has been submitted to these; what others submit meanwhile is not waited for. */
-static int wait_for_everybody_unlocking(uint32_t everybody)
+static int wait_for_everybody_unlocking(uint32_t everybody, struct patience *patience)
 {
     int r = 0;
     for (uint32_t i = 1; i < spw_stream_table_used && r == 0; i++)
         if (everybody & spw_uses_everybody_beside(spw_stream_table[i]))
-            r = wait_for_unlocking(spw_stream_table[i], spw_stream_table[i]->begun);
+            r = wait_for_unlocking(spw_stream_table[i], spw_stream_table[i]->begun, patience);
+    return r;
+}
+
+static int wait_for_uses_unlocking(struct spw_uses *u, struct patience *patience)
+{
+    struct pending p;
+    const uint32_t everybody = u->everybody;
+    u->everybody = 0; /* what is noted from here on is waited for below */
+    int r = everybody ? wait_for_everybody_unlocking(everybody, patience) : 0;
+    if (r < 0)
+        u->everybody |= everybody;
+    while (r == 0 && spw_uses_each_locked(u, first_pending, &p))
+        r = wait_for_unlocking(p.stream, p.number, patience);
+    if (r == 0)
+        (void)spw_uses_done_locked(u); /* they are, and are forgotten */
     return r;
 }
 
 int spw_uses_wait_unlocking(struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct pending p;
-    const uint32_t everybody = u->everybody;
-    u->everybody = 0; /* what is noted from here on is waited for below */
-    int r = everybody ? wait_for_everybody_unlocking(everybody) : 0;
-    if (r < 0)
-        u->everybody |= everybody;
-    while (r == 0 && spw_uses_each_locked(u, first_pending, &p))
-        r = wait_for_unlocking(p.stream, p.number);
-    if (r == 0)
-        (void)spw_uses_done_locked(u); /* they are, and are forgotten */
-    return r;
+    return wait_for_uses_unlocking(u, NULL);
 }
 
-/* Asks the driver some times, with nobody kept from the lock. Answers how often: `most` times at most. */
-static uint32_t look_unlocking(const struct pending *p, uint32_t most)
+int spw_uses_wait_a_while_unlocking(struct spw_uses *u)
 {
-    enum { IN_A_ROW = 64 };
-    CUevent event;
-    uint64_t covered;
-    uint32_t looks = 0;
-    const bool is_marked = spw_mark_for_locked(p->stream, p->number, &event, &covered) == 0;
-    p->stream->waiters++;
-    spw_unlock();
-    spw_relax(); /* once for all of them */
-    do
-        looks++;
-    while (is_marked && looks < most && looks < IN_A_ROW && SPW_ASK(cuEventQuery, event) == CUDA_ERROR_NOT_READY);
-    (void)spw_restore(CUDA_SUCCESS);
-    spw_lock();
-    p->stream->waiters--;
-    return looks;
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    struct patience patience = {.began_ns = spw_now_ns()};
+    return wait_for_uses_unlocking(u, &patience);
 }
 
 /* A gate that an event can tell of; else one that the host can only wait for with all of its context. */
@@ -142,33 +182,15 @@ static bool find_gate(struct pending *ret)
 void spw_streams_await_gate_unlocking(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    enum { LOOKS = 64 };
     const struct timespec moment = {.tv_nsec = 50000};
     struct pending p;
     if (find_gate(&p))
-        (void)look_unlocking(&p, LOOKS);
+        (void)look_unlocking(p.stream, p.number, LOOKS);
     else if (p.stream)
-        (void)wait_for_unlocking(p.stream, p.number);
+        (void)wait_for_unlocking(p.stream, p.number, NULL);
     spw_unlock();
     (void)nanosleep(&moment, NULL);
     spw_lock();
-}
-
-int spw_uses_wait_a_while_unlocking(struct spw_uses *u)
-{
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
-    enum { LOOKS = 64, MOST_NS = 100000000 };
-    struct pending p;
-    for (const uint64_t began = spw_now_ns(); spw_streams_gated_locked();) {
-        if (spw_uses_each_locked(u, first_pending, &p) == 0)
-            break;
-        if (spw_now_ns() - began > MOST_NS) {
-            spw_stream_gate_late_locked(p.stream, p.number);
-            return -ETIME;
-        }
-        (void)look_unlocking(&p, LOOKS);
-    }
-    return spw_uses_wait_unlocking(u);
 }
 
 bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks)
@@ -178,7 +200,7 @@ bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks)
     while (spw_uses_each_locked(u, first_pending, &p)) {
         if (looks == 0)
             return false;
-        looks -= look_unlocking(&p, looks);
+        looks -= look_unlocking(p.stream, p.number, looks);
     }
     return true;
 }

@@ -7,8 +7,9 @@
 /* Waits until every use is complete. 0, or a failure. */
 int spw_uses_wait_unlocking(struct spw_uses *u);
 
-/* The same, but that where something is gated on any stream, it waits for a tenth of a second at most: -ETIME, and then what
- * it waited for counts as gated. */
+/* The same, but that where something is gated on any stream, it waits only while what it waits for comes on: -ETIME once
+ * that has not for a tenth of a second, and after 20 seconds in any case. What it waited for counts as gated then. What does
+ * so already is given a tenth of a second in all. */
 int spw_uses_wait_a_while_unlocking(struct spw_uses *u);
 
 /* The same for no longer than so many looks take, of about a microsecond each. False: not every use is known to be complete.
