@@ -75,8 +75,8 @@ static bool may_become_stale(const struct spw_device *d, const struct spw_block 
     return d->stale.allowed && !b->stale && b->memory.count;
 }
 
-/* Whoever comes after its users needs an event for each, and would be gated as they are; a digest of it is waited for by the
- * host, and so is a copy that is not kept. */
+/* Whoever comes after its users needs an event for each, and would be gated as they are, or held back; a digest of it is
+ * waited for by the host, and so is a copy that is not kept. */
 bool spw_unmap_can_defer_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -85,7 +85,7 @@ bool spw_unmap_can_defer_locked(struct spw_device *d, struct spw_block *b)
         (b->drops && ((b->host_copy && !spw_copies_done_locked(d, b)) || !spw_drop_check_passed_locked(d, b))))
         return false;
     const struct spw_stream *reader = b->proof.reader && !b->spot ? spw_stream_by_id_locked(b->proof.reader) : NULL;
-    if (reader && reader->done < b->proof.read_number)
+    if ((reader && reader->done < b->proof.read_number) || spw_uses_held_back_locked(&b->object.uses, NULL))
         return false;
     return spw_uses_mark_locked(&b->object.uses) == 0;
 }

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Streams that wait for what the program does later: nobody waits for tensors of theirs while others can go.
 
-usage: gates.py PROGRAM [GATE...]     host-function, value, another-stream, graph; all of them by default"""
+usage: gates.py PROGRAM [GATE...]     host-function, value, another-stream, graph, at-last; all of them by default"""
 import sys
 
 from harness import finish, no_misuse, require, run, same_results, sentence, within
 
 PROGRAM = sys.argv.pop(1)
-GATES = sys.argv[1:] or ["host-function", "value", "another-stream", "graph"]
+GATES = sys.argv[1:] or ["host-function", "value", "another-stream", "graph", "at-last"]
 PLAIN = {gate: run([PROGRAM, gate]) for gate in GATES}
 
 

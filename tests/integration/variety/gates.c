@@ -1,12 +1,13 @@
 /* gates.c - streams that wait for what the program does only after it has submitted much more, on other streams: by a
- * function of the host's, in a graph or not, by a value that the host writes, and by another stream that does so. Meanwhile
- * a crowd is used, for which others have to make room; what lies behind a gate was used before all of it. */
+ * function of the host's, in a graph or not, by a value that the host writes, and by another stream that does so, also
+ * at last alone, after many rounds without any. Meanwhile a crowd is used, for which others have to make room; what lies
+ * behind a gate was used before all of it. */
 #include "driver.h"
 
 #include <semaphore.h>
 #include <string.h>
 
-enum { PIECE = 256 << 10, CROWD = 24, BEHIND = 4, ROUNDS = 24 };
+enum { PIECE = 256 << 10, CROWD = 24, BEHIND = 4, ROUNDS = 24, ROUNDS_BEFORE = 40 };
 
 static CUstream busy;
 static CUdeviceptr crowd[CROWD];
@@ -54,7 +55,7 @@ static uint64_t sum_of_crowd(void)
     return sum;
 }
 
-enum kind { HOST_FUNCTION, VALUE, ANOTHER_STREAM, GRAPH };
+enum kind { NO_GATE, HOST_FUNCTION, VALUE, ANOTHER_STREAM, GRAPH, AT_LAST };
 
 static CUgraphExec make_graph(CUstream s)
 {
@@ -96,7 +97,7 @@ static void open_gate(enum kind kind)
 {
     if (kind == VALUE)
         *written = round_number;
-    else
+    else if (kind != NO_GATE)
         sem_post(&posted);
 }
 
@@ -124,8 +125,8 @@ static void rounds(const char *name, enum kind kind)
     CUstream s = make_stream();
     for (unsigned i = 0; i < BEHIND; i++)
         behind[i] = make_piece();
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        once(s, behind, kind);
+    for (unsigned i = 0; i < (kind == AT_LAST ? ROUNDS_BEFORE + 3 : ROUNDS); i++) {
+        once(s, behind, kind != AT_LAST ? kind : i < ROUNDS_BEFORE ? NO_GATE : ANOTHER_STREAM);
         for (unsigned k = 0; k < BEHIND; k++)
             sum = sum * 31 + device_sum(behind[k], PIECE);
         sum = sum * 31 + sum_of_crowd();
@@ -158,6 +159,8 @@ int main(int argc, char **argv)
         rounds("behind a graph", GRAPH);
     if (argc < 2 || strcmp(argv[1], "value") == 0)
         rounds("behind a value", VALUE);
+    if (argc < 2 || strcmp(argv[1], "at-last") == 0)
+        rounds("behind another stream at last", AT_LAST);
     for (unsigned i = 0; i < CROWD; i++)
         CHECK(cuMemFree(crowd[i]));
     return 0;

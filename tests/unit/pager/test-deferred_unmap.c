@@ -474,6 +474,39 @@ static void memory_that_is_released_later_is_waited_for(void **state)
     finish();
 }
 
+/* Its last use comes behind a gate by an event: whoever got its memory at once would be behind the gate as well. */
+static void what_a_gate_may_hold_back_does_not_change_hands(void **state)
+{
+    CUevent event;
+    begin_changing_hands(2 * BYTES);
+    fake_goes_on(true);
+    const CUdeviceptr idle = allocate(BYTES), behind = allocate(BYTES), next = allocate(BYTES);
+    const CUstream elsewhere = fake_stream();
+    fill(idle, 1);
+    let_run();
+    fake_gate(elsewhere);
+    spw_lock();
+    struct spw_stream *record = spw_stream_of_locked(elsewhere);
+    (void)spw_stream_next_locked(record);
+    spw_stream_gate_of_program_locked(record);
+    spw_unlock();
+    assert_int_equal(spw_driver.cuEventCreate(&event, CU_EVENT_DISABLE_TIMING), CUDA_SUCCESS);
+    assert_int_equal(spw_driver.cuEventRecord(event, elsewhere), CUDA_SUCCESS);
+    assert_int_equal(spw_driver.cuStreamWaitEvent(t, event, 0), CUDA_SUCCESS);
+    assert_int_equal(fill_on(t, behind, BYTES, 2), 0);
+    leave(behind);
+    fill(next, 3);
+    assert_int_equal(spw_unmap_counts.early_count, 0);
+    assert_int_equal(spw_driver.cuStreamSynchronize(s),
+                     CUDA_SUCCESS); /* which the program may do before it opens the gate */
+    fake_open_gates();
+    let_run();
+    expect(idle, 1);
+    expect(behind, 2);
+    expect(next, 3);
+    finish();
+}
+
 /* There is never more of it than the budget has, however long nobody waits. */
 static void what_is_stale_is_limited(void **state)
 {
@@ -518,6 +551,7 @@ int main(void)
         cmocka_unit_test(memory_for_others_is_waited_for),
         cmocka_unit_test(what_the_program_gives_back_to_the_device_is_room),
         cmocka_unit_test(memory_that_is_released_later_is_waited_for),
+        cmocka_unit_test(what_a_gate_may_hold_back_does_not_change_hands),
         cmocka_unit_test(what_is_stale_is_limited),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
