@@ -25,6 +25,23 @@ static const char why_earlier[] = "a graph, a texture or a variable may have its
 /* What is under way with its bytes, or with the memory where they are. */
 #define UNDER_WAY ((uint32_t)SPW_RESTORING | SPW_COPYING | SPW_FENCED)
 
+/* What puts bytes there, or is at the memory still, is waited for. What reads them need not be: a copy out may be behind
+ * what the program does next, and is void from here on. */
+static int let_arrive_unlocking(struct spw_device *d, struct spw_block *b)
+{
+    struct spw_uses into = spw_copies_locked(d, b, false);
+    int r = spw_uses_wait_unlocking(&into);
+    if (r < 0)
+        return r;
+    spw_block_arrived_locked(b);
+    b->object.attention &= ~(uint32_t)SPW_FENCED;
+    struct spw_uses all = spw_copies_locked(d, b, true);
+    r = spw_uses_wait_a_while_unlocking(&all);
+    if (r == 0)
+        b->object.attention &= ~(uint32_t)SPW_COPYING;
+    return r == -ETIME ? 0 : r;
+}
+
 /* The block's bytes are in place for any stream when this returns 0. Nothing that is made of it is dropped meanwhile: nobody
  * tells when it is written from here on. */
 static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
@@ -37,14 +54,8 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
     spw_transfer_cancel_locked(d, b);
     if (r == 0 && b->object.attention & SPW_ABSENT)
         r = spw_engine_make_resident_unlocking(d, b);
-    if (r == 0 && b->object.attention & UNDER_WAY) {
-        struct spw_uses copies = spw_copies_locked(d, b, true);
-        r = spw_uses_wait_unlocking(&copies);
-        if (r == 0) {
-            spw_block_arrived_locked(b);
-            b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED);
-        }
-    }
+    if (r == 0 && b->object.attention & UNDER_WAY)
+        r = let_arrive_unlocking(d, b);
     if (r == 0 && !b->pinned && !b->doomed)
         b->pinned = true;
     if (spw_plan_follower_any)
