@@ -173,6 +173,15 @@ bool spw_pool_reserves_trim_locked(struct spw_device *d)
     return d->foreign_bytes < before;
 }
 
+bool spw_pool_reserves_pending_locked(const struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    bool any = false;
+    for (struct spw_pool_reserve *p = reserves; p && !any; p = p->next)
+        any = p->device == d && p->unused && !spw_uses_done_locked(&p->frees);
+    return any;
+}
+
 bool spw_pool_reserves_trim_unlocking(struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

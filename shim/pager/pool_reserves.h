@@ -40,5 +40,8 @@ void spw_pool_reserve_gone_locked(CUmemoryPool pool);
 bool spw_pool_reserves_trim_locked(struct spw_device *d);
 bool spw_pool_reserves_trim_unlocking(struct spw_device *d);
 
+/* True when such frees are on their way. */
+bool spw_pool_reserves_pending_locked(const struct spw_device *d);
+
 void spw_pool_reserves_reset(void); /* forgets everything: for tests */
 #endif

@@ -268,7 +268,7 @@ static int give_up_the_rest_unlocking(struct spw_device *d)
  * copy would have kept others from being copied. */
 static bool is_any_gated(struct spw_device *d)
 {
-    bool any = false;
+    bool any = spw_gated_streams && spw_pool_reserves_pending_locked(d);
     for (uint32_t i = 0; i < d->block_count && !any && spw_gated_streams; i++) {
         struct spw_block *b = d->blocks[i];
         any = (spw_transfer_is_leaving(b) || spw_object_is_cached(&b->object) || may_go(b)) &&

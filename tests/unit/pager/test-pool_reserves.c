@@ -5,12 +5,15 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <pthread.h>
+#include <unistd.h>
 
 #include "devices.h"
 #include "driver.h"
 #include "fake-device.h"
 #include "mover.h"
 #include "pool_reserves.h"
+#include "reclaim.h"
 #include "unlocked.h"
 #include "unmanaged.h"
 
@@ -188,6 +191,41 @@ static void frees_that_are_on_their_way_are_waited_for_where_nothing_else_makes_
     assert_int_equal(billed(), 50);
 }
 
+static void *open_late(void *unused)
+{
+    usleep(300 * 1000);
+    spw_lock();
+    fake_open_gates();
+    on_its_way = false;
+    spw_unlock();
+    return unused;
+}
+
+/* An operation waits for them also behind a gate: nothing else is left. */
+static void frees_that_are_gated_are_waited_for_by_operations(void **state)
+{
+    CUstream stream = fake_stream();
+    pthread_t thread;
+    (void)state;
+    fake_goes_on(true);
+    assert_int_equal(take(FIRST, 60, 60), 0);
+    fake_gate(stream);
+    struct spw_stream *record = spw_stream_of_locked(stream);
+    (void)spw_stream_next_locked(record);
+    spw_stream_gate_of_program_locked(record);
+    give(FIRST, 60, stream);
+    on_its_way = true;
+    assert_int_equal(pthread_create(&thread, NULL, open_late, NULL), 0);
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    const int r = spw_reclaim_make(device, 50 * GRANULE);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(r, 0);
+    assert_int_equal(billed(), 0);
+}
+
 static void of_a_driver_that_does_not_tell_what_is_allocated_counts(void **state)
 {
     (void)state;
@@ -209,6 +247,7 @@ int main(void)
         cmocka_unit_test_setup(two_at_once_are_counted_once_each, begin),
         cmocka_unit_test_setup(a_destroyed_pool_counts_until_its_last_free_was_carried_out, begin),
         cmocka_unit_test_setup(frees_that_are_on_their_way_are_waited_for_where_nothing_else_makes_room, begin),
+        cmocka_unit_test_setup(frees_that_are_gated_are_waited_for_by_operations, begin),
         cmocka_unit_test_setup(of_a_driver_that_does_not_tell_what_is_allocated_counts, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
