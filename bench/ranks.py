@@ -1,7 +1,7 @@
 """What streams cost PyTorch's programs within a budget: ranks that exchange gradients or parameters while they compute, and a loader that
 copies batches ahead, each beside the same model on one device and one stream, without communication.
 
-A step is that of the slowest rank. As those of ranks wait for each other in real time too, their figures are not the same to the
+A step is that of the slowest rank. PyTorch calls from several threads, in real time, so figures of ranks are not the same to the
 microsecond in every run."""
 import functools
 import os

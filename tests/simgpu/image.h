@@ -73,7 +73,8 @@ struct simgpu_meeting {
     /* All before it in its stream is complete at this time of the device's clock: it offers what it reads. */
     void (*arrive)(const struct simgpu_launch *launch, const void *image, double now_ns);
     /* Asked again and again after that, and never waits itself: nonzero once it may go on, with the time of the device's
-     * clock at which the last of them came. It also may where it was given up; run() then has nothing to do. */
+     * clock at which the last of them came. It also may where it was given up; run() then has nothing to do. Zero before,
+     * with a time before which the last of them does not come: infinite where the device is not to wait for it. */
     int (*is_complete)(const struct simgpu_launch *launch, const void *image, double *ret_since_ns);
 };
 

@@ -21,4 +21,14 @@ typedef int simgpu_tensor_written(uint64_t address, uint64_t bytes, uint64_t sou
 /* The program is about to launch this kernel (a CUkernel or CUfunction) with these parameters, in the form that
  * cuLaunchKernel() takes. Other launches may come first. */
 typedef int simgpu_launch_coming(const void *kernel, const unsigned grid[3], const unsigned block[3], void **params);
+
+/* What the driver tells whenever it changes: no kernel of the device comes to where others wait for it before `now_ns`.
+ * Infinite: the others are not to wait, since it does for them. `moved_ns` grows with what happens on the device, and not
+ * because the host makes calls. */
+typedef void simgpu_clock_tell(double now_ns, double moved_ns);
+/* The host waits for hosts of other devices, with which this one is to exchange (image.h), and does nothing else: at what
+ * time of its clock. From now on the driver tells `tell` how far the device is. */
+typedef double simgpu_host_away(simgpu_clock_tell *tell);
+/* It is back, and its clock not before the clocks of those that it waited for. */
+typedef void simgpu_host_back(double now_ns);
 #endif

@@ -11,6 +11,8 @@ struct simgpu_tell { /* NULL: the driver has no such function */
     simgpu_tensor_gone *gone;
     simgpu_tensor_written *written;
     simgpu_launch_coming *coming;
+    simgpu_host_away *away;
+    simgpu_host_back *back;
 };
 
 typedef CUresult simgpu_resolve(const char *, void **, int, cuuint64_t, CUdriverProcAddressQueryResult *);
@@ -21,10 +23,9 @@ static inline void simgpu_tell_open(struct simgpu_tell *tell, simgpu_resolve *re
     const struct {
         const char *name;
         void **function;
-    } wanted[] = {{"simgpu_tensor_made", (void **)&tell->made},
-                  {"simgpu_tensor_gone", (void **)&tell->gone},
-                  {"simgpu_tensor_written", (void **)&tell->written},
-                  {"simgpu_launch_coming", (void **)&tell->coming}};
+    } wanted[] = {{"simgpu_tensor_made", (void **)&tell->made},       {"simgpu_tensor_gone", (void **)&tell->gone},
+                  {"simgpu_tensor_written", (void **)&tell->written}, {"simgpu_launch_coming", (void **)&tell->coming},
+                  {"simgpu_host_away", (void **)&tell->away},         {"simgpu_host_back", (void **)&tell->back}};
     for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++) {
         CUdriverProcAddressQueryResult status;
         void *function = NULL;

@@ -5,8 +5,10 @@
 
 #include "../program.h"
 #include "driver.h"
+#include "meeting.h"
 #include "module.h"
 #include "opaque.h"
+#include "sim.h"
 #include "tensors.h"
 
 static int made(uint64_t address, uint64_t bytes)
@@ -42,15 +44,33 @@ static int coming(const void *kernel, const unsigned grid[3], const unsigned blo
     return (int)r;
 }
 
+static double away(simgpu_clock_tell *tell)
+{
+    driver_lock();
+    meeting_leave(tell);
+    const double now_ns = sim_host_ns();
+    driver_unlock();
+    return now_ns;
+}
+
+static void back(double now_ns)
+{
+    driver_lock();
+    meeting_return();
+    if (now_ns > sim_host_ns())
+        sim_spend(now_ns - sim_host_ns());
+    sim_advance();
+    driver_unlock();
+}
+
 void *program_call(const char *name)
 {
     static const struct {
         const char *name;
         void *call;
-    } calls[] = {{"simgpu_tensor_made", (void *)made},
-                 {"simgpu_tensor_gone", (void *)gone},
-                 {"simgpu_tensor_written", (void *)written},
-                 {"simgpu_launch_coming", (void *)coming}};
+    } calls[] = {{"simgpu_tensor_made", (void *)made},       {"simgpu_tensor_gone", (void *)gone},
+                 {"simgpu_tensor_written", (void *)written}, {"simgpu_launch_coming", (void *)coming},
+                 {"simgpu_host_away", (void *)away},         {"simgpu_host_back", (void *)back}};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (strcmp(calls[i].name, name) == 0)
             return calls[i].call;

@@ -1,7 +1,10 @@
 /* sim.c - the discrete-event simulation: which operation runs when, in virtual time.
  *
  * The device never runs ahead of the host clock except where the host waits for it; then the host clock follows. So an
- * operation is always submitted at or after the time that the device has reached, and the same calls give the same times. */
+ * operation is always submitted at or after the time that the device has reached, and the same calls give the same times.
+ * Nor does it run ahead of other devices: a kernel that waits for theirs (meeting.h) holds it at the earliest time at which
+ * they could come, and each tells the others how far it is. It stays behind the host clock there, and what the host wants to
+ * know of later times it waits for, in real time. */
 #include "sim.h"
 
 #include <errno.h>
@@ -27,13 +30,14 @@ static struct {
     double host_ns, device_ns;
     double quiet_until_ns; /* no lane changes before, as far as known: programs ask more often than things happen */
     uint64_t serial, kernels;
-    double asked_ns;     /* when the last query was made that nothing had changed for */
-    unsigned asked;      /* how many were made one after the other, with no other call between */
-    struct lane instant; /* operations that take no time */
-    struct lane host;    /* host functions */
-    struct op *blocked;  /* waits for a value that isn't there */
-    bool serving;        /* a host function is running on the service thread */
-    bool held_up;        /* and waits for something itself, as it seems: other streams go on */
+    double asked_ns;          /* when the last query was made that nothing had changed for */
+    unsigned asked;           /* how many were made one after the other, with no other call between */
+    struct lane instant;      /* operations that take no time */
+    struct lane host;         /* host functions */
+    struct op *blocked;       /* waits for a value that isn't there */
+    bool serving;             /* a host function is running on the service thread */
+    bool held_up;             /* and waits for something itself, as it seems: other streams go on */
+    unsigned waiting, asking; /* threads that wait for the device, or for the answer to a query */
 } sim;
 
 static pthread_cond_t served = PTHREAD_COND_INITIALIZER;
@@ -324,16 +328,41 @@ static void end_meetings(void)
     }
 }
 
+/* Nothing changes on the device before, whatever comes from others. */
+static double next_change_ns(double due)
+{
+    const double horizon_ns = meeting_horizon_ns();
+    return due < horizon_ns ? due : horizon_ns;
+}
+
+/* Others that wait for kernels of this device go on as far as none can come to them from here. While the host waits, what it
+ * will ask for comes after what happens first. */
+static void tell_others(double due)
+{
+    const double host_ns = sim.waiting == 0 ? sim.host_ns : sim_end_ns();
+    const double ns = next_change_ns(due);
+    if (ns > host_ns && (sim.waiting == 0 || ns == INFINITY || sim.blocked || sim.held_up))
+        meeting_tell(host_ns, sim.device_ns); /* what comes next is the host's */
+    else
+        meeting_tell(ns, ns);
+}
+
 enum step { STEP_NOTHING, STEP_DONE, STEP_HOST_FUNCTION };
 
-/* One change at or before `limit`. A host function is left where it is: STEP_HOST_FUNCTION. */
+/* One change at or before `limit`, and not later than something may still come from other devices. A host function is left
+ * where it is: STEP_HOST_FUNCTION. */
 static enum step step(double limit)
 {
-    double due;
+    double due = sim.quiet_until_ns;
     end_meetings();
-    if (limit < sim.quiet_until_ns)
+    if (limit > meeting_limit_ns())
+        limit = meeting_limit_ns();
+    if (limit < sim.quiet_until_ns) {
+        tell_others(sim.quiet_until_ns);
         return STEP_NOTHING;
+    }
     struct lane *lane = lane_next(&due);
+    tell_others(due);
     if (!lane || due > limit) {
         sim.quiet_until_ns = due;
         return STEP_NOTHING;
@@ -389,11 +418,11 @@ static void nap(void)
     driver_lock();
 }
 
-/* Nothing is due and yet something is awaited: only the host can still write the value that a stream waits for, or kernels
- * of other devices are still to come. */
+/* Nothing is due by now and yet something is awaited: only the host can still write the value that a stream waits for, or
+ * kernels of other devices are still to come. */
 static void wait_for_the_host(unsigned *naps)
 {
-    if (sim.blocked && ++*naps == 100000)
+    if (sim.blocked && meeting_limit_ns() == INFINITY && ++*naps == 100000)
         fprintf(stderr,
                 "simgpu: a stream has been waiting for a value for seconds, and nothing on the device will write it\n");
     nap();
@@ -401,34 +430,18 @@ static void wait_for_the_host(unsigned *naps)
         wake_blocked(later(sim.device_ns, sim.host_ns));
 }
 
-/* Gives other devices some real time to come to where a kernel of this one waits for theirs, before this one does what is
- * due later than that kernel could end. Not for ever: they may wait for what the host does after that. */
-static bool wait_for_others(unsigned *naps)
-{
-    enum { MOST_NAPS = 400 };
-    double due;
-    end_meetings();
-    (void)lane_next(&due);
-    if (due <= meeting_horizon_ns() || *naps == MOST_NAPS)
-        return false;
-    ++*naps;
-    nap();
-    return true;
-}
-
 void sim_wait(struct op *op)
 {
     enum { PATIENCE_MS = 100 };
-    unsigned naps = 0, naps_for_others = 0;
+    unsigned naps = 0;
     if (!op)
         return;
     op_keep(op);
-    while (op->state != OP_DONE) {
-        if (wait_for_others(&naps_for_others))
-            continue;
+    sim.waiting++;
+    while (op->state != OP_DONE)
         if (!step_past_host_functions(INFINITY, PATIENCE_MS))
             wait_for_the_host(&naps);
-    }
+    sim.waiting--;
     sim.host_ns = later(sim.host_ns, op->end_ns);
     host_learn(&op->when);
     op_drop(op);
@@ -440,8 +453,7 @@ static void asked_in_vain(void)
 {
     const double call_ns = settings.profile.call_ns;
     sim.asked = sim.host_ns == sim.asked_ns + call_ns ? sim.asked + 1 : 1;
-    if (settings.queries && sim.asked >= settings.queries && call_ns > 0 && sim.quiet_until_ns < INFINITY &&
-        meeting_horizon_ns() == INFINITY)
+    if (settings.queries && sim.asked >= settings.queries && call_ns > 0 && sim.quiet_until_ns < INFINITY && !meeting_any())
         while (sim.host_ns + call_ns < sim.quiet_until_ns)
             sim.host_ns += call_ns;
     sim.asked_ns = sim.host_ns;
@@ -450,10 +462,17 @@ static void asked_in_vain(void)
 bool sim_query(struct op *op)
 {
     enum { PATIENCE_MS = 50 };
+    const double now_ns = sim.host_ns;
     op_keep(op);
-    while (step_past_host_functions(sim.host_ns, PATIENCE_MS)) {
-        /* all that is due, whatever is asked about: a program may poll for what a host function leaves behind */
+    sim.asking++;
+    for (;; nap()) {
+        while (step_past_host_functions(now_ns, PATIENCE_MS)) {
+            /* all that is due, whatever is asked about: a program may poll for what a host function leaves behind */
+        }
+        if ((op && op->state == OP_DONE) || next_change_ns(sim.quiet_until_ns) > now_ns)
+            break; /* whatever other devices still do, the answer is this one */
     }
+    sim.asking--;
     bool done = !op || op->state == OP_DONE;
     if (op && done)
         host_learn(&op->when);
@@ -468,8 +487,10 @@ bool sim_query(struct op *op)
 static void go_on_alone(void)
 {
     enum { PATIENCE_MS = 50 };
+    sim.waiting++;
     while (step_past_host_functions(INFINITY, PATIENCE_MS)) {
     }
+    sim.waiting--;
     sim.host_ns = later(sim.host_ns, sim.device_ns);
 }
 
@@ -480,7 +501,7 @@ static void *watch(void *unused)
     for (double seen = -1;;) {
         usleep(settings.idle_ms * 1000);
         driver_lock();
-        if (sim.host_ns == seen)
+        if (sim.host_ns == seen && sim.waiting + sim.asking == 0)
             go_on_alone();
         seen = sim.host_ns;
         driver_unlock();

@@ -3,7 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <poll.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +21,7 @@
 struct line { /* of a rank */
     int pid;
     atomic_bool has_left;
+    _Atomic double clock_ns, moved_ns;
     _Atomic uint64_t told; /* how often it told, and twice that it has read what the others told */
     unsigned char words[BOARD_WORDS];
 };
@@ -35,6 +38,7 @@ struct place {              /* of a post in its ring */
 };
 
 struct board {
+    struct board *next; /* open in this process */
     int file;
     unsigned ranks, rank;
     size_t bytes;
@@ -44,6 +48,18 @@ struct board {
     uint64_t tellings;
     int processes[BOARD_RANKS]; /* pidfds; -1: the rank was gone before that was asked */
 };
+
+static struct {
+    pthread_mutex_t mutex;
+    struct board *all;
+    struct shown shown;
+} open_here = {.mutex = PTHREAD_MUTEX_INITIALIZER, .shown.clock_ns = INFINITY};
+
+static void show(struct line *line)
+{
+    atomic_store_explicit(&line->moved_ns, open_here.shown.moved_ns, memory_order_relaxed);
+    atomic_store_explicit(&line->clock_ns, open_here.shown.clock_ns, memory_order_release);
+}
 
 static size_t places_at(void)
 {
@@ -98,6 +114,11 @@ struct board *board_open(int file, unsigned ranks, unsigned rank)
     b->places = (struct place *)((char *)mapped + places_at());
     b->next_byte = (rank + 1) * REGION;
     watch(b);
+    pthread_mutex_lock(&open_here.mutex);
+    b->next = open_here.all;
+    open_here.all = b;
+    show(&b->head->lines[rank]);
+    pthread_mutex_unlock(&open_here.mutex);
     return b;
 }
 
@@ -105,6 +126,12 @@ void board_close(struct board *b)
 {
     if (!b)
         return;
+    pthread_mutex_lock(&open_here.mutex);
+    struct board **at = &open_here.all;
+    while (*at != b)
+        at = &(*at)->next;
+    *at = b->next;
+    pthread_mutex_unlock(&open_here.mutex);
     atomic_store(&b->head->lines[b->rank].has_left, true);
     for (unsigned i = 0; i < b->ranks; i++)
         if (b->processes[i] >= 0)
@@ -211,6 +238,27 @@ bool board_has(const struct board *b, unsigned rank)
     if (atomic_load(&b->head->lines[rank].has_left) || process.fd < 0)
         return false;
     return poll(&process, 1, 0) == 0;
+}
+
+void boards_show_clock(double clock_ns, double moved_ns)
+{
+    pthread_mutex_lock(&open_here.mutex);
+    open_here.shown = (struct shown){clock_ns, moved_ns};
+    for (struct board *b = open_here.all; b; b = b->next)
+        show(&b->head->lines[b->rank]);
+    pthread_mutex_unlock(&open_here.mutex);
+}
+
+struct shown board_clock(const struct board *b, unsigned rank)
+{
+    struct line *line = &b->head->lines[rank];
+    return (struct shown){atomic_load_explicit(&line->clock_ns, memory_order_acquire),
+                          atomic_load_explicit(&line->moved_ns, memory_order_relaxed)};
+}
+
+bool board_is_here(const struct board *b, unsigned rank)
+{
+    return b->head->lines[rank].pid == b->head->lines[b->rank].pid;
 }
 
 static bool wait_for(struct board *b, unsigned rank, uint64_t told, const bool *stop)

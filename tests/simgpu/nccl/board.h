@@ -50,6 +50,18 @@ void board_done(struct board *board, unsigned channel, uint64_t number);
 /* False: its process has ended, or it has left. */
 bool board_has(const struct board *board, unsigned rank);
 
+struct shown {       /* how far a process is in time (../program.h) */
+    double clock_ns; /* nothing is posted by it before that; infinite, as long as nobody says */
+    double moved_ns;
+};
+
+/* For all boards of this process. */
+void boards_show_clock(double clock_ns, double moved_ns);
+/* Of the process of the rank. */
+struct shown board_clock(const struct board *board, unsigned rank);
+/* Whether it is this one. */
+bool board_is_here(const struct board *board, unsigned rank);
+
 /* The host tells all others `mine` (BOARD_WORDS bytes), and waits until it knows theirs, rank by rank. False: one of them is
  * gone, or *stop was set. */
 bool board_tell(struct board *board, const void *mine, void *ret_all, const bool *stop);

@@ -1,6 +1,7 @@
 /* comm.c - communicators are made, asked and ended. */
 #include "comm.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -43,18 +44,55 @@ struct ncclComm *comm_create(void)
     return c;
 }
 
-ncclResult_t comm_join(struct ncclComm *c, const ncclUniqueId *id, int ranks, int rank)
+static struct simgpu_tell driver;
+
+static void open_driver(void)
+{
+    void *handle = dlopen("libcuda.so.1", RTLD_NOW);
+    simgpu_resolve *resolve = handle ? (simgpu_resolve *)dlsym(handle, "cuGetProcAddress_v2") : NULL;
+    if (resolve)
+        simgpu_tell_open(&driver, resolve);
+}
+
+const struct simgpu_tell *comm_driver(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, open_driver);
+    return &driver;
+}
+
+/* *clock_ns is this rank's, and then the latest of all. NULL: errno says why; 0 where one of the ranks is gone. */
+static struct board *meet(struct ncclComm *c, const ncclUniqueId *id, unsigned ranks, unsigned rank, double *clock_ns)
 {
     unsigned char words[BOARD_WORDS] = {0}, all[BOARD_RANKS][BOARD_WORDS];
+    struct board *board = rendezvous_meet(id, ranks, rank);
+    memcpy(words, clock_ns, sizeof *clock_ns);
+    if (board && !board_tell(board, words, all, &c->stop)) {
+        board_close(board);
+        errno = 0;
+        return NULL;
+    }
+    for (unsigned i = 0; board && i < ranks; i++) {
+        double ns;
+        memcpy(&ns, all[i], sizeof ns);
+        *clock_ns = ns > *clock_ns ? ns : *clock_ns;
+    }
+    return board;
+}
+
+ncclResult_t comm_join(struct ncclComm *c, const ncclUniqueId *id, int ranks, int rank)
+{
     if (ranks < 1 || ranks > BOARD_RANKS || rank < 0 || rank >= ranks)
         return comm_complain(ncclInvalidArgument, "rank %d of %d", rank, ranks);
-    struct board *board = rendezvous_meet(id, (unsigned)ranks, (unsigned)rank);
-    if (!board && errno == EINVAL)
-        return comm_complain(ncclInvalidArgument, "that is no id of a communicator");
-    if (!board || !board_tell(board, words, all, &c->stop)) {
-        board_close(board);
-        return comm_complain(ncclRemoteError, "a rank was gone before the communicator was there");
-    }
+    const struct simgpu_tell *tell = comm_driver();
+    double clock_ns = tell->away ? tell->away(boards_show_clock) : 0;
+    struct board *board = meet(c, id, (unsigned)ranks, (unsigned)rank, &clock_ns);
+    const int error = errno;
+    if (tell->back)
+        tell->back(clock_ns);
+    if (!board)
+        return error == EINVAL ? comm_complain(ncclInvalidArgument, "that is no id of a communicator")
+                               : comm_complain(ncclRemoteError, "a rank was gone before the communicator was there");
     c->ranks = (unsigned)ranks;
     c->rank = (unsigned)rank;
     c->board = board;
@@ -72,7 +110,13 @@ static bool tell(struct ncclComm *parent, const struct wish *mine, struct wish *
 {
     unsigned char words[BOARD_WORDS] = {0}, all[BOARD_RANKS][BOARD_WORDS];
     memcpy(words, mine, sizeof *mine);
-    if (!parent->board || !board_tell(parent->board, words, all, &parent->stop))
+    const struct simgpu_tell *driver = comm_driver();
+    if (driver->away)
+        (void)driver->away(boards_show_clock);
+    const bool told = parent->board && board_tell(parent->board, words, all, &parent->stop);
+    if (driver->back)
+        driver->back(0);
+    if (!told)
         return false;
     for (unsigned i = 0; i < parent->ranks; i++)
         memcpy(&ret_all[i], all[i], sizeof *ret_all);

@@ -5,6 +5,7 @@
 #include <nccl.h>
 #include <pthread.h>
 
+#include "../tell.h"
 #include "board.h"
 
 enum { COMM_OPERATORS = 256 };
@@ -14,6 +15,12 @@ struct comm_operator { /* that the program made: a sum of elements that are mult
     double scale;
     const void *scale_at; /* on the device, looked at when the kernel runs; NULL: it is `scale` */
     ncclDataType_t type;
+};
+
+struct watched { /* a rank that others wait for */
+    struct shown shown;
+    uint64_t looked_ns; /* real time of the last look */
+    double waited_ns;   /* real time in which it has got nowhere, in so many looks */
 };
 
 struct ncclComm { /* stays until the process ends: kernels may still be asked about it */
@@ -29,11 +36,14 @@ struct ncclComm { /* stays until the process ends: kernels may still be asked ab
     cudaEvent_t newest;
     uint64_t joint, sent[BOARD_RANKS], received[BOARD_RANKS]; /* how many there were so far */
     uint64_t looked_ns;                                       /* when it last looked who is there; real time */
+    struct watched watched[BOARD_RANKS];                      /* since the newest kernel arrived */
 };
 
+/* What the driver wants to know. */
+const struct simgpu_tell *comm_driver(void);
 /* A communicator that nobody has come to yet, for the current device. NULL: no memory. */
 struct ncclComm *comm_create(void);
-/* Joins the others; waits for them. */
+/* Joins the others; waits for them. The latest of their clocks is the clock of all. */
 ncclResult_t comm_join(struct ncclComm *comm, const ncclUniqueId *id, int ranks, int rank);
 /* Joins those of the parent with the same color, or none; every rank of the parent does. */
 ncclResult_t comm_split(struct ncclComm *parent, int color, int key, struct ncclComm *comm);

@@ -3,13 +3,12 @@
 #include "kernel.h"
 
 #include <cuda.h>
-#include <dlfcn.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "../image.h"
 #include "../runtime/compiler.h"
-#include "../tell.h"
 #include "elements.h"
 
 enum { INLINE_WORKS = 8, PARAMETER_BYTES = 4096 };
@@ -65,6 +64,8 @@ static int is_complete(const struct simgpu_launch *launch, const void *image, do
     pthread_mutex_lock(&a->comm->mutex);
     for (uint32_t i = 0; a->comm->board && !a->comm->stop && all && i < a->count; i++)
         all = work_is_met(a->comm, &works_of(a)[i], ret_since_ns);
+    if (!all && a->comm->error != ncclSuccess)
+        *ret_since_ns = INFINITY; /* it won't be */
     pthread_mutex_unlock(&a->comm->mutex);
     return all;
 }
@@ -123,21 +124,10 @@ __attribute__((destructor)) static void unregister_image(void)
 /* The program has had written what the kernel writes, as far as it can tell. */
 static void tell_written(const struct ncclComm *c, const struct work *works, unsigned count)
 {
-    static struct simgpu_tell tell;
-    static pthread_mutex_t once = PTHREAD_MUTEX_INITIALIZER;
-    static bool is_open;
-    pthread_mutex_lock(&once);
-    if (!is_open) {
-        void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-        simgpu_resolve *resolve = driver ? (simgpu_resolve *)dlsym(driver, "cuGetProcAddress_v2") : NULL;
-        if (resolve)
-            simgpu_tell_open(&tell, resolve);
-        is_open = true;
-    }
-    pthread_mutex_unlock(&once);
-    for (unsigned i = 0; tell.written && i < count; i++)
+    const struct simgpu_tell *tell = comm_driver();
+    for (unsigned i = 0; tell->written && i < count; i++)
         if (work_writes(c, &works[i]) > 0)
-            (void)tell.written((uintptr_t)works[i].to, work_writes(c, &works[i]), 0);
+            (void)tell->written((uintptr_t)works[i].to, work_writes(c, &works[i]), 0);
 }
 
 /* Behind the kernel that was launched last on another stream. What is captured is ordered by the program. */

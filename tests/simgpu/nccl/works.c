@@ -1,6 +1,7 @@
 /* works.c - every rank posts what it has; every rank makes its own result of what all have posted, in the order of ranks. */
 #include "works.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -106,6 +107,7 @@ static uint32_t readers(const struct ncclComm *c, const struct work *w)
 
 void work_arrive(struct ncclComm *c, struct work *w, double now_ns)
 {
+    memset(c->watched, 0, sizeof c->watched);
     w->number = is_joint(w) ? c->joint++ : w->kind == WORK_SEND ? c->sent[w->root]++ : c->received[w->root]++;
     const struct post post = {.ready_ns = now_ns,
                               .scale = w->scale_at ? element_value(w->type, w->scale_at) : w->scale,
@@ -143,12 +145,44 @@ static void look_for(struct ncclComm *c, const struct work *w, unsigned rank, un
     comm_fail(c, ncclRemoteError);
 }
 
-/* Whether it has come, and wants the same. */
+/* A time before which it does not come. One that gets nowhere may itself wait for what this rank's host does after that:
+ * after so much real time nobody waits for it, until it goes on. Time between looks counts in part only, since others get no
+ * further either where the machine is busy. A host that makes calls goes on if they come fast enough: a thread that asks now
+ * and then does so however long the others wait. Of a rank of this process no more is known than that its thread has not
+ * come yet. */
+static double not_before_ns(struct ncclComm *c, unsigned rank, struct shown shown)
+{
+    static const double patience_ns = 3e9, patience_here_ns = 3e7, most_ns = 1e7, real_for_virtual = 1000;
+    struct watched *s = &c->watched[rank];
+    const bool is_here = board_is_here(c->board, rank);
+    const uint64_t now_ns = real_ns();
+    const double passed_ns = (double)(now_ns - s->looked_ns);
+    if (is_here)
+        shown = (struct shown){0, 0};
+    s->waited_ns += passed_ns < most_ns ? passed_ns : most_ns;
+    if (shown.clock_ns > s->shown.clock_ns)
+        s->waited_ns -= (shown.clock_ns - s->shown.clock_ns) * real_for_virtual;
+    if (shown.moved_ns != s->shown.moved_ns || s->waited_ns < 0)
+        s->waited_ns = 0;
+    s->shown = shown;
+    s->looked_ns = now_ns;
+    return s->waited_ns > (is_here ? patience_here_ns : patience_ns) ? INFINITY : shown.clock_ns;
+}
+
+static void keep_later(double *ns, double other_ns)
+{
+    if (other_ns > *ns)
+        *ns = other_ns;
+}
+
+/* Whether it has come, and wants the same; since when, or not before. */
 static bool has_come(struct ncclComm *c, const struct work *w, unsigned rank, unsigned channel, double *since_ns)
 {
+    const struct shown shown = board_clock(c->board, rank); /* first: the rank posts before its clock goes on */
     const struct post *post = board_look(c->board, channel, w->number);
     if (!post) {
         look_for(c, w, rank, channel);
+        keep_later(since_ns, not_before_ns(c, rank, shown));
         return false;
     }
     if (post->what != agreement(w) && c->error == ncclSuccess) {
@@ -157,8 +191,7 @@ static bool has_come(struct ncclComm *c, const struct work *w, unsigned rank, un
                             rank);
         comm_fail(c, ncclInvalidUsage);
     }
-    if (post->ready_ns > *since_ns)
-        *since_ns = post->ready_ns;
+    keep_later(since_ns, post->ready_ns);
     return post->what == agreement(w);
 }
 

@@ -38,8 +38,8 @@ double work_link_bytes(const struct ncclComm *comm, const struct work *work);
 
 /* Mutex of the communicator, which has a board, in all of them. What fails is said of the communicator. */
 void work_arrive(struct ncclComm *comm, struct work *work, double now_ns);
-/* Whether all whom it needs are there; since when at least. A rank that is not, and won't be, is an error of the
- * communicator's. */
+/* Whether all whom it needs are there; since when at least, or not before when. A rank that is not, and won't be, is an
+ * error of the communicator's. */
 bool work_is_met(struct ncclComm *comm, const struct work *work, double *since_ns);
 void work_run(struct ncclComm *comm, const struct work *work);
 #endif
