@@ -170,13 +170,23 @@ static int take_plan(const char *value, struct spw_settings *settings)
     return -EINVAL;
 }
 
-static int take_recompute(const char *value, struct spw_settings *settings)
+static int take_switch(const char *value, bool *ret_on)
 {
     const bool on = !strcmp(value, "on");
     if (!on && strcmp(value, "off"))
         return -EINVAL;
-    settings->recompute = on;
+    *ret_on = on;
     return 0;
+}
+
+static int take_recompute(const char *value, struct spw_settings *settings)
+{
+    return take_switch(value, &settings->recompute);
+}
+
+static int take_probe(const char *value, struct spw_settings *settings)
+{
+    return take_switch(value, &settings->probe);
 }
 
 static int take_count(const char *value, uint64_t least, uint32_t *ret_count)
@@ -355,6 +365,11 @@ const struct spw_setting spw_setting_table[] = {
      take_trace_file},
     {"SPILLWAY_TIMED", "timed", "COUNT|all", "1", "a number of iterations, 0, or all for every operation of the run",
      "of a trace: how many iterations have each operation timed, which slows them down", take_timed},
+    {"SPILLWAY_PROBE", "probe", "on|off", "off", "on, off",
+     "of a trace: on: kernels are tried as well, to know what can be recomputed: they are run again beside the program, "
+     "which "
+     "takes time and memory",
+     take_probe},
     {"SPILLWAY_ITERATION_KERNEL", "iteration-kernel", "NAME", "none", "a part of a kernel's name, up to 255 letters",
      "of a trace: a hint for finding the iteration: it begins with this kernel", take_kernel},
     {"SPILLWAY_ITERATION_RANGE", "iteration-range", "NAME", "none",
@@ -443,6 +458,14 @@ int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t m
         if (r < 0 && !result)
             result = r;
     }
+    settings->probe &= settings->trace;
+    if (!result && settings->probe && (settings->plan == SPW_PLAN_OFF || !settings->recompute)) {
+        result = -EINVAL;
+        snprintf(ret_message, message_size, "SPILLWAY_PROBE=on and %s=off are refused together; accepted: one of them",
+                 settings->recompute ? "SPILLWAY_PLAN" : "SPILLWAY_RECOMPUTE");
+    }
+    if (settings->probe)
+        settings->mode = SPW_MODE_SWAP;
     if (!result && settings->hint_kernel[0] && settings->hint_range[0]) {
         result = -EINVAL;
         snprintf(ret_message, message_size,

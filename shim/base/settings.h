@@ -40,6 +40,7 @@ struct spw_settings {
     bool trace;                    /* a trace is written: in mode trace, and in mode swap where that is asked for */
     enum spw_plan_setting plan;    /* in mode swap */
     bool recompute;                /* as part of a plan */
+    bool probe;                    /* what can be recomputed is found out though nothing has to be; mode is swap then */
     uint32_t verify_every;         /* one recomputation in so many is compared with the true bytes */
     struct spw_amount host_budget; /* UNSET: decided from the machine's limits */
     char driver[SPW_SETTINGS_PATH];

@@ -462,10 +462,10 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
     }
 }
 
-/* No plan with replays could be faster than one that hides all its copies. */
+/* No plan with replays could be faster than one that hides all its copies: there is nothing to learn, unless for a trace. */
 static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
 {
-    return plan->predicted_us <= AS_FAST * plan->compute_us;
+    return !spw_settings_get()->probe && plan->predicted_us <= AS_FAST * plan->compute_us;
 }
 
 /* It is followed, it has a plan, and has come a few times: learning takes time and memory. */

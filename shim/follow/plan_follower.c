@@ -148,7 +148,8 @@ static void press(struct spw_device *d)
     }
     d->loop = p;
     spw_plan_follower_any = true;
-    spw_debug("device %d: memory is short, watching for the iteration", d->ordinal);
+    spw_debug("device %d: watching for the iteration, as %s", d->ordinal,
+              spw_settings_get()->probe ? "kernels are to be tried" : "memory is short");
 }
 
 static int give_room(struct spw_device *d)

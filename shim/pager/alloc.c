@@ -149,6 +149,8 @@ static __attribute__((noinline)) int allocate_slowly(struct spw_device *d, size_
                                                      CUcontext context, struct spw_mempool_stats *pool,
                                                      CUdeviceptr *ret_address)
 {
+    if (spw_settings_get()->probe)
+        spw_reclaim_press_locked(d);
     int r = bytes < d->small_bytes          ? allocate_small(d, bytes, s, context, pool, ret_address)
             : bytes < d->packed_below_bytes ? spw_packed_allocate_unlocking(d, bytes, s, context, pool, ret_address)
                                             : allocate_large_slowly(d, bytes, s, context, pool, ret_address);

@@ -293,14 +293,20 @@ static int take_some_unlocking(struct spw_device *d, uint64_t missing, bool *ret
     return r;
 }
 
+void spw_reclaim_press_locked(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    __atomic_store_n(&spw_reclaim_pressed, true, __ATOMIC_RELAXED);
+    if (spw_follower)
+        spw_follower->press(d);
+}
+
 static int make_room(struct spw_device *d, uint64_t bytes)
 {
     struct timespec start = {0};
     spw_retained_all_sweep_locked(d);
     while (spw_phys_pool_room_locked(&d->handles) < bytes) {
-        __atomic_store_n(&spw_reclaim_pressed, true, __ATOMIC_RELAXED);
-        if (spw_follower)
-            spw_follower->press(d);
+        spw_reclaim_press_locked(d);
         bool busy = false;
         (void)spw_streams_gated_locked(); /* what is not any more is known from here on */
         int r = take_some_unlocking(d, bytes - spw_phys_pool_room_locked(&d->handles), &busy);

@@ -15,6 +15,9 @@ int spw_reclaim_make(struct spw_device *d, uint64_t bytes);
  * suffice; negative: a failure. As above. */
 int spw_reclaim_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes);
 
+/* The iteration of the device's program is watched for from now on, as where memory is short. */
+void spw_reclaim_press_locked(struct spw_device *d);
+
 /* Bytes that can never make room: slabs, pinned blocks. */
 uint64_t spw_reclaim_unmovable_bytes_locked(const struct spw_device *d);
 

@@ -45,12 +45,14 @@ static struct spw_record_machine machines[SPW_MAX_DEVICES];
 static atomic_ullong measuring, measured;
 static uint64_t told_machine; /* likewise */
 
-/* What a run within a budget would know of the device. Within one, copies of the engine's are measured instead. */
+/* What a run within a budget would know of the device. Within one, copies of the engine's are measured instead,
+ * of which there are none where kernels are tried for a trace. */
 static void ask_machine(uint32_t device, uint64_t free_bytes)
 {
     struct spw_record_machine *m = &machines[device];
     struct spw_bandwidth link;
-    if (spw_settings_get()->mode != SPW_MODE_TRACE || spw_anything_captures() ||
+    const struct spw_settings *settings = spw_settings_get();
+    if ((settings->mode != SPW_MODE_TRACE && !settings->probe) || spw_anything_captures() ||
         atomic_fetch_or(&measuring, 1ull << device) >> device & 1)
         return;
     *m = (struct spw_record_machine){.device = device, .move_ns = (uint64_t)(spw_plan_move_us * 1000)};
@@ -385,6 +387,7 @@ void spw_define_process_locked(void)
     SPW_ASSERT_LOCKED(&spw_recorder_lock);
     char command[SPW_RECORD_TEXT + 1], host[256] = "";
     struct timespec now;
+    const struct spw_settings *settings = spw_settings_get();
     read_command(command, sizeof(command));
     (void)gethostname(host, sizeof(host) - 1);
     clock_gettime(CLOCK_REALTIME, &now);
@@ -392,7 +395,9 @@ void spw_define_process_locked(void)
                            .process = {.pid = (uint32_t)getpid(),
                                        .rank = (uint32_t)strtoul(spw_settings_rank(), NULL, 10),
                                        .started_unix_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec,
-                                       .mode = spw_settings_get()->mode == SPW_MODE_TRACE ? "trace" : "swap+trace",
+                                       .mode = settings->probe                    ? "trace+probe"
+                                               : settings->mode == SPW_MODE_TRACE ? "trace"
+                                                                                  : "swap+trace",
                                        .version = SPILLWAY_VERSION,
                                        .command = command,
                                        .host = host}};

@@ -54,9 +54,10 @@ def same(what, expected, got):
 
 
 # glibc's argp sometimes begins an option's line where the description before it was (after each 200 bytes or so of buffer).
-HELP = re.compile(r"^(?: {29})?  (?:-., |    )--([\w-]+)(?:=(\S+))?", re.MULTILINE)
+HELP = re.compile(r"^(?: {29})?  (?:-., |    )--([\w-]+)(?:=(\S+)|\[=(\S+)\])?", re.MULTILINE)
 COMMANDS = re.findall(r"^  (\w+) +\S", say("--help"), re.MULTILINE)
-OPTIONS = {command: dict(HELP.findall(say("help", command))) for command in COMMANDS}  # name: how its value is called, or ""
+# By name: how its value is called, or "".
+OPTIONS = {command: {name: value or may for name, value, may in HELP.findall(say("help", command))} for command in COMMANDS}
 
 
 def words(value):

@@ -67,8 +67,10 @@ static void put_option(FILE *to, const struct argp_option *option)
     put_all(to, option->name);
     fputs("\\fR", to);
     if (option->arg) {
-        fputc('=', to);
+        const bool may_be_left_out = option->flags & OPTION_ARG_OPTIONAL;
+        fputs(may_be_left_out ? "[=" : "=", to);
         put_value(to, option->arg);
+        fputs(may_be_left_out ? "]" : "", to);
     }
     fputc('\n', to);
     put_all(to, option->doc);

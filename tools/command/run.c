@@ -37,8 +37,14 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     }
     if (key < FIRST_KEY || (size_t)(key - FIRST_KEY) >= spw_setting_count)
         return ARGP_ERR_UNKNOWN;
-    request->values[key - FIRST_KEY] = value;
+    request->values[key - FIRST_KEY] = value ? value : "on";
     return 0;
+}
+
+/* One that is off unless it is asked for may be given without a value. */
+static bool is_plain_switch(const struct spw_setting *s)
+{
+    return !strcmp(s->value, "on|off") && !strcmp(s->fallback, "off");
 }
 
 /* The options of the table of settings, as argp wants them, made once. The texts live as long as the process. */
@@ -52,7 +58,11 @@ static const struct argp_option *make_options(void)
         char *doc = NULL;
         if (asprintf(&doc, "%s. Accepted: %s. Default: %s [%s]", s->help, s->accepted, s->fallback, s->variable) < 0)
             doc = NULL;
-        options[i] = (struct argp_option){.name = s->option, .key = FIRST_KEY + (int)i, .arg = s->value, .doc = doc};
+        options[i] = (struct argp_option){.name = s->option,
+                                          .key = FIRST_KEY + (int)i,
+                                          .arg = s->value,
+                                          .flags = is_plain_switch(s) ? OPTION_ARG_OPTIONAL : 0,
+                                          .doc = doc};
     }
     return options;
 }

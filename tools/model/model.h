@@ -60,7 +60,8 @@ struct model_shape { /* an iteration that repeats */
 
 struct model_refusal {   /* a kernel that a run within a budget does not compute again */
     uint32_t device;     /* ordinal */
-    char *readable;      /* its name, demangled */
+    char *kernel;        /* its name as the driver gives it, or the beginning of a long one; or a kind of call */
+    char *readable;      /* the same, demangled */
     char *reason, *text; /* a name; a sentence that goes on from the kernel's name */
     uint32_t operations; /* of an iteration */
     uint64_t bytes;      /* that they made and that are wanted later: copied or kept */

@@ -1,5 +1,6 @@
 /* model_export.c - an iteration as a graph for the planner: operations with durations, tensors with lives. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "live.h"
 #include "model_export.h"
@@ -63,12 +64,24 @@ static double us_of(const struct model *m, uint32_t i)
     return 0;
 }
 
-/* Whether it may be run again: a kernel that could be read and has no captured or unknown part. Its outcome is not tested
- * here. */
-static bool replayable(const struct model_op *op)
+/* Whether a run found out that launches of the kernel are not to be run again. All of them are taken for refused where some
+ * are: no plan promises what a run does not do. */
+static bool is_refused(const struct model *m, const struct model_op *op)
 {
-    return (op->kind == SPW_OP_LAUNCH || op->kind == SPW_OP_COPY_D2D || op->kind == SPW_OP_SET) && !op->everything &&
-           !op->captured;
+    enum { CUT = 239 }; /* where a run cuts names off */
+    const char *name = op->function != MODEL_NONE ? m->functions[op->function].name : NULL;
+    for (uint32_t i = 0; name && i < m->refusal_count; i++)
+        if (!strncmp(name, m->refusals[i].kernel, CUT))
+            return true;
+    return false;
+}
+
+/* Whether it may be run again: a kernel that could be read and has no captured or unknown part, and of which nobody found
+ * out that it may not. */
+static bool replayable(const struct model *m, const struct model_op *op)
+{
+    return !is_refused(m, op) && (op->kind == SPW_OP_LAUNCH || op->kind == SPW_OP_COPY_D2D || op->kind == SPW_OP_SET) &&
+           !op->everything && !op->captured;
 }
 
 /* The lists of one operation, and what the operations before it have left. */
@@ -122,7 +135,7 @@ static json_t *ops_of(struct model *m, const uint32_t *ids)
             list_touched(m, op, &lists);
         json_array_append_new(list, json_pack("{s:o, s:f, s:o, s:o, s:b}", "name", shown_string(model_op_name(m, op)), "us",
                                               us_of(m, i), "reads", lists.reads, "writes", lists.writes, "replayable",
-                                              replayable(op)));
+                                              replayable(m, op)));
     }
     free(lists.written);
     return list;

@@ -187,6 +187,7 @@ static void forget_refusals(struct model *m, uint32_t device)
 void model_refusal_clear(struct model_refusal *refusal)
 {
     free(refusal->readable);
+    free(refusal->kernel);
     free(refusal->reason);
     free(refusal->text);
 }
@@ -202,12 +203,13 @@ static int take_refusal(struct pass *p, const struct spw_record_refusal *r)
         return -ENOMEM;
     struct model_refusal *it = &m->refusals[m->refusal_count++];
     *it = (struct model_refusal){.device = r->device,
+                                 .kernel = copy_text(r->kernel),
                                  .readable = kernel_readable_name(r->kernel),
                                  .reason = copy_text(r->reason),
                                  .text = copy_text(r->text),
                                  .operations = r->operations,
                                  .bytes = r->bytes};
-    return it->readable && it->reason && it->text ? 0 : -ENOMEM;
+    return it->kernel && it->readable && it->reason && it->text ? 0 : -ENOMEM;
 }
 
 /* ---- memory ---- */

@@ -165,8 +165,8 @@ const struct argp *arguments_report(void)
         .parser = take_option,
         .args_doc = "TRACE",
         .doc = "Shows where a run's device memory goes: a summary, or the forms asked for. Of a run within a budget that "
-               "recomputes "
-               "(mode swap+trace) also which kernels are not run again, and why.\v"
+               "recomputes (mode swap+trace), and of one that was traced with --probe, also which kernels are not run "
+               "again, and why.\v"
                "Exit status: 0; 1 when something could not be written; 2 when the arguments or the trace are refused.",
     };
     return &argp;
