@@ -62,8 +62,18 @@ static void check_names(const json_t *names)
     json_decref(known);
 }
 
+static void check_page(const json_t *report, const char *path)
+{
+    struct text text;
+    begin(&text);
+    require(report_html(report, path, text.file) == 0, "the page can be written");
+    end(&text);
+    require(text.size > 1000 && strstr(text.bytes, "</html>"), "the page is whole");
+    free(text.bytes);
+}
+
 /* True when the report has plans. */
-static bool check_report(struct model *m, double planning_s)
+static bool check_report(struct model *m, double planning_s, const char *path)
 {
     json_t *report = report_json(m, planning_s), *iteration = json_object_get(report, "iteration");
     require(report && (m->iteration_count > 0) == json_is_object(iteration), "the report has the iteration that was found");
@@ -76,6 +86,7 @@ static bool check_report(struct model *m, double planning_s)
         check_names(json_object_get(iteration, "names"));
         require(json_array_size(json_object_get(iteration, "short_names")) == names, "each name has its short one");
     }
+    check_page(report, path);
     const bool is_planned = json_is_object(json_object_get(report, "plan"));
     check_json(report, "the report is JSON");
     return is_planned;
@@ -147,11 +158,6 @@ static void check_texts(struct model *m, double planning_s, const char *path)
     end(&text);
     require(!strncmp(text.bytes, path, strlen(path)) && memchr(text.bytes, '\0', text.size) == NULL, "the summary is text");
     free(text.bytes);
-    begin(&text);
-    require(report_html(m, planning_s, path, text.file) == 0, "the page can be written");
-    end(&text);
-    require(text.size > 1000 && strstr(text.bytes, "</html>"), "the page is whole");
-    free(text.bytes);
 }
 
 /* Against itself, where nothing can differ. */
@@ -216,7 +222,7 @@ struct show_all show_all(const uint8_t *data, size_t bytes, uint64_t at_op, doub
         return all;
     all.iteration = m->iteration_count > 0;
     check_texts(m, planning_s, path);
-    all.planned = check_report(m, planning_s);
+    all.planned = check_report(m, planning_s, path);
     all.taken = check_graph(m);
     check_perfetto(m);
     for (int weight = REPORT_PEAK_BYTES; weight <= REPORT_IDLE_BYTE_SECONDS; weight++)

@@ -7,7 +7,7 @@
 #include "model.h"
 #include "shown.h"
 
-/* How long the forms that follow search for plans by default, in seconds of one core, for the whole curve. Each takes
+/* How long summary and figures search for plans by default, in seconds of one core, for the whole curve. Each takes
  * `planning_s` as report_plan() does. */
 #define REPORT_PLANNING_S 5.0
 
@@ -18,9 +18,9 @@ void report_text(struct model *model, double planning_s, const char *path, FILE 
  * memory. The caller owns it. */
 json_t *report_json(struct model *model, double planning_s);
 
-/* One page for a browser, made of the same figures, that loads nothing. `path` is the trace's, to be shown. 0 or a negative
- * errno. */
-int report_html(struct model *model, double planning_s, const char *path, FILE *to);
+/* One page for a browser, made of these figures, that loads nothing. `path` is the trace's, to be shown. NULL, which is no
+ * memory, is passed on. 0 or a negative errno. */
+int report_html(const json_t *report, const char *path, FILE *to);
 
 /* Events for Perfetto and chrome://tracing. 0 or a negative errno. */
 int report_perfetto(const struct model *model, FILE *to);

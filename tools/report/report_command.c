@@ -14,6 +14,7 @@ enum { KEY_JSON = 0x1000, KEY_HTML, KEY_PERFETTO, KEY_FOLDED, KEY_WEIGHT, KEY_PA
 
 struct request {
     const char *trace, *html, *perfetto, *folded;
+    json_t *figures; /* what page and JSON are made of; NULL: of neither, or no memory */
     bool json, partial;
     enum report_weight weight;
     uint64_t at_op;
@@ -102,7 +103,7 @@ static error_t take_option(int key, char *value, struct argp_state *state)
 
 static int write_html(struct model *m, const struct request *request, FILE *to)
 {
-    return report_html(m, REPORT_PLANNING_S, request->trace, to);
+    return report_html(request->figures, request->trace, to);
 }
 
 static int write_perfetto(struct model *m, const struct request *request, FILE *to)
@@ -127,19 +128,19 @@ static int write_file(const char *path, struct model *m, const struct request *r
     return r;
 }
 
-static int print_json(struct model *m)
+static int print_json(const json_t *report)
 {
-    json_t *report = report_json(m, REPORT_PLANNING_S);
     int r = report ? json_dumpf(report, stdout, JSON_INDENT(1) | JSON_SORT_KEYS) : -1;
-    json_decref(report);
     putchar('\n');
     return r < 0 ? -ENOMEM : 0; /* or the stream's, which says so itself */
 }
 
 /* Flushed here, so that a pipe or disk that takes no more is noticed. */
-static int write_all(struct model *m, const struct request *request)
+static int write_all(struct model *m, struct request *request)
 {
     int r = 0, printed = 0, ended;
+    if (request->html || request->json)
+        request->figures = report_json(m, REPORT_PLANNING_S);
     if (request->html)
         r |= write_file(request->html, m, request, write_html);
     if (request->perfetto)
@@ -147,7 +148,7 @@ static int write_all(struct model *m, const struct request *request)
     if (request->folded)
         r |= write_file(request->folded, m, request, write_folded);
     if (request->json)
-        printed = print_json(m);
+        printed = print_json(request->figures);
     else if (!request->html && !request->perfetto && !request->folded)
         report_text(m, REPORT_PLANNING_S, request->trace, stdout);
     ended = shown_end(stdout);
@@ -155,6 +156,7 @@ static int write_all(struct model *m, const struct request *request)
         fprintf(stderr, "spillway: standard output: %s\n", strerror(ended < 0 ? -ended : -printed));
         r = -1;
     }
+    json_decref(request->figures);
     return r;
 }
 

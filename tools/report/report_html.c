@@ -19,10 +19,10 @@ static int write_escaped(const char *text, size_t size, void *to)
     return 0;
 }
 
-int report_html(struct model *m, double planning_s, const char *path, FILE *to)
+int report_html(const json_t *figures, const char *path, FILE *to)
 {
-    json_t *report = report_json(m, planning_s), *trace = shown_string(path);
-    int r = report && json_object_set_new(report, "trace", trace ? trace : json_string("")) == 0 ? 0 : -ENOMEM;
+    json_t *report = json_copy((json_t *)figures), *trace = shown_string(path);
+    int r = json_object_set_new(report, "trace", trace ? trace : json_string("")) == 0 ? 0 : -ENOMEM;
     bool whole = r == 0 && fwrite(page_before, 1, sizeof(page_before), to) == sizeof(page_before) &&
                  json_dump_callback(report, write_escaped, to, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 &&
                  fwrite(page_after, 1, sizeof(page_after), to) == sizeof(page_after);
