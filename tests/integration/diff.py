@@ -43,7 +43,7 @@ def made_up(kind):
 
 
 def report(path):
-    return json.loads(spillway("report", "--json", path).stdout)
+    return json.loads(spillway("report", "--json", "--time-limit=0", path).stdout)
 
 
 def diff(*arguments):

@@ -75,7 +75,8 @@ def shape_in_trace(leftovers):
     path = os.path.join(FOLDER, "a.trace")
     traced = run(program(leftovers), options=["--mode", "trace", "--output", path], env=COSTS)
     same_results(plain(leftovers), traced)
-    done = subprocess.run([SPILLWAY, "report", "--json", path], env=environment({}), capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([SPILLWAY, "report", "--json", "--time-limit=0", path], env=environment({}), capture_output=True,
+                          text=True, timeout=60, check=True)
     said = json.loads(done.stdout)
     require(said["iteration"], "no iteration was found", said["shapes"])
     return max(said["shapes"], key=lambda shape: shape["iterations"])

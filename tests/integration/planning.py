@@ -403,6 +403,15 @@ def _():
     require(checked["valid"] and checked["peak_bytes"] == got["peak_bytes"], checked)
 
 
+@sentence("a report searches for no curve in 0 seconds, and is refused a time that is none")
+def _():
+    require(json.loads(spillway("report", "--json", "--time-limit", "0", traced()).stdout)["plan"] is None)
+    require("smaller budget" not in spillway("report", "--time-limit", "0", traced()).stdout)
+    for bad in ("-1", "1.5", "soon", "86401"):
+        said = spillway("report", f"--time-limit={bad}", traced(), status=2).stderr
+        require(f"--time-limit={bad} is refused; accepted: seconds, a whole number from 0 to 86400" in said, said)
+
+
 @sentence("the report of a trace has the curve of the planner that it names, as figures and in words")
 def _():
     told = json.loads(spillway("report", "--json", traced()).stdout)["plan"]

@@ -24,7 +24,7 @@ def trace(command, *options, **more):
     path = os.path.join(FOLDER.name, "ranges.trace")
     traced = run(command, options=["--mode", "trace", "--output", path, *options], **more)
     succeeded(traced)
-    done = subprocess.run([SPILLWAY, "report", "--json", path], env=environment({}), capture_output=True, text=True, timeout=60,
+    done = subprocess.run([SPILLWAY, "report", "--json", "--time-limit=0", path], env=environment({}), capture_output=True, text=True, timeout=60,
                           check=False)
     require(done.returncode == 0, done.stderr)
     return traced, json.loads(done.stdout)

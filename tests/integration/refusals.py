@@ -94,13 +94,13 @@ def _():
         trace, page = os.path.join(folder, "some.trace"), os.path.join(folder, "page.html")
         finished = run([*COMMAND, "--steps", "22"], budget=budget(), env=RECOMPUTING, options=("--mode", "swap+trace", "--output", trace))
         succeeded(finished)
-        report = json.loads(tool("report", trace, "--json"))
+        report = json.loads(tool("report", trace, "--json", "--time-limit=0"))
         are_named(report["not_replayed"], "the report")
         told = {(entry["kernel"], entry["reason"], entry["operations"], entry["bytes"]) for entry in report["not_replayed"]}
         known = {(short(entry["kernel"]), entry["reason"], entry["operations"], entry["bytes"])
                  for entry in finished.summary["devices"][0]["learned"]["refused"]}
         require(told == known, "other than the summary", told ^ known)
-        text = tool("report", trace)
+        text = tool("report", trace, "--time-limit=0")
         tool("report", trace, "--html", page)
         with open(page, encoding="utf-8") as file:
             html = file.read()

@@ -105,7 +105,7 @@ class Seen:
 
     def exported(self):
         """The operations of the iteration that was chosen, each with the allocations that the graph has it read and write."""
-        found = self.spillway("report", "--json")
+        found = self.spillway("report", "--json", "--time-limit=0")
         require(found["iteration"], "no iteration was found", found["shapes"])
         require(found["iteration"]["timed"], "the iteration was not timed", found["shapes"])
         first = found["iteration"]["first_operation"]

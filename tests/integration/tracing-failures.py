@@ -22,7 +22,8 @@ def traced(call, position, code):
     path = os.path.join(FOLDER.name, "some.trace")
     finished = run(COMMAND, options=["--mode", "trace", "--output", path],
                    env={"SPILLWAY_TIMED": "all", "SIMGPU_FAIL": f"{call}:{position}={code}"})
-    done = subprocess.run([SPILLWAY, "report", "--json", path], env=environment({}), capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([SPILLWAY, "report", "--json", "--time-limit=0", path], env=environment({}), capture_output=True,
+                          text=True, timeout=60, check=False)
     require(done.returncode == 0, f"{call}:{position}: the trace does not read: {done.stderr}", finished.describe())
     return finished, json.loads(done.stdout)["run"]
 

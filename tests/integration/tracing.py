@@ -37,7 +37,7 @@ def trace(command, name, env=None):
 
 
 def report(path):
-    return json.loads(spillway("report", "--json", path).stdout)
+    return json.loads(spillway("report", "--json", "--time-limit=0", path).stdout)
 
 
 def small(*options):
@@ -193,7 +193,7 @@ def _():
 @sentence("the forms of the report say the same")
 def _():
     _, path = trace(small("--steps", "7"), "forms")
-    said, text = report(path), spillway("report", path).stdout
+    said, text = report(path), spillway("report", "--time-limit=0", path).stdout
     perfetto, folded = os.path.join(FOLDER, "events.json"), os.path.join(FOLDER, "folded")
     spillway("report", "--perfetto", perfetto, "--folded", folded, path)
     with open(perfetto, encoding="utf-8") as file:

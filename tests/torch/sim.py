@@ -119,7 +119,8 @@ def traced(row, *more, steps):
 
 
 def report(path, *options):
-    done = subprocess.run([SPILLWAY, "report", *options, path], env=environment({}), capture_output=True, text=True, timeout=PATIENCE, check=False)
+    done = subprocess.run([SPILLWAY, "report", "--time-limit=0", *options, path], env=environment({}), capture_output=True, text=True,
+                          timeout=PATIENCE, check=False)
     require(done.returncode == 0, f"spillway report: exit status {done.returncode}", done.stderr)
     return done.stdout
 

@@ -9,7 +9,7 @@
 
 /* How long summary and figures search for plans by default, in seconds of one core, for the whole curve. Each takes
  * `planning_s` as report_plan() does. */
-#define REPORT_PLANNING_S 5.0
+enum { REPORT_PLANNING_S = 5 };
 
 /* A summary that fits a log: at most about 60 lines of 100 columns. */
 void report_text(struct model *model, double planning_s, const char *path, FILE *to);

@@ -10,7 +10,9 @@
 #include "open_model.h"
 #include "see.h"
 
-enum { KEY_JSON = 0x1000, KEY_HTML, KEY_PERFETTO, KEY_FOLDED, KEY_WEIGHT, KEY_PARTIAL, KEY_AT };
+enum { KEY_JSON = 0x1000, KEY_HTML, KEY_PERFETTO, KEY_FOLDED, KEY_WEIGHT, KEY_PARTIAL, KEY_AT, KEY_TIME_LIMIT };
+
+enum { DAY_S = 24 * 60 * 60 };
 
 struct request {
     const char *trace, *html, *perfetto, *folded;
@@ -18,6 +20,7 @@ struct request {
     bool json, partial;
     enum report_weight weight;
     uint64_t at_op;
+    uint32_t planning_s;
 };
 
 static const struct argp_option options[] = {
@@ -35,6 +38,11 @@ static const struct argp_option options[] = {
             "(bytes "
             "times seconds unused)"},
     {.name = "partial", .key = KEY_PARTIAL, .doc = "Report what can be read of a damaged trace"},
+    {.name = "time-limit",
+     .key = KEY_TIME_LIMIT,
+     .arg = "SECONDS",
+     .doc = "Search for so long for what a smaller budget would cost, about, on one core; 0: leave that out (default: "
+            "5)"},
     {.name = "at",
      .key = KEY_AT,
      .arg = "OPERATION",
@@ -60,6 +68,17 @@ static error_t take_at(const char *value, struct argp_state *state, struct reque
         argp_error(state, "--at=%s is refused; accepted: the number of an operation, from 0 on", value);
         return EINVAL;
     }
+    return 0;
+}
+
+static error_t take_time_limit(const char *value, struct argp_state *state, struct request *request)
+{
+    uint64_t seconds;
+    if (!parse_number(value, DAY_S, &seconds)) {
+        argp_error(state, "--time-limit=%s is refused; accepted: seconds, a whole number from 0 to %d", value, DAY_S);
+        return EINVAL;
+    }
+    request->planning_s = (uint32_t)seconds;
     return 0;
 }
 
@@ -94,6 +113,8 @@ static error_t take_option(int key, char *value, struct argp_state *state)
         return 0;
     case KEY_AT:
         return take_at(value, state, request);
+    case KEY_TIME_LIMIT:
+        return take_time_limit(value, state, request);
     default:
         return ARGP_ERR_UNKNOWN;
     }
@@ -140,7 +161,7 @@ static int write_all(struct model *m, struct request *request)
 {
     int r = 0, printed = 0, ended;
     if (request->html || request->json)
-        request->figures = report_json(m, REPORT_PLANNING_S);
+        request->figures = report_json(m, request->planning_s);
     if (request->html)
         r |= write_file(request->html, m, request, write_html);
     if (request->perfetto)
@@ -150,7 +171,7 @@ static int write_all(struct model *m, struct request *request)
     if (request->json)
         printed = print_json(request->figures);
     else if (!request->html && !request->perfetto && !request->folded)
-        report_text(m, REPORT_PLANNING_S, request->trace, stdout);
+        report_text(m, request->planning_s, request->trace, stdout);
     ended = shown_end(stdout);
     if (ended < 0 || printed < 0) {
         fprintf(stderr, "spillway: standard output: %s\n", strerror(ended < 0 ? -ended : -printed));
@@ -176,7 +197,7 @@ const struct argp *arguments_report(void)
 
 int command_report(int argc, char **argv)
 {
-    struct request request = {.at_op = MODEL_NO_OP};
+    struct request request = {.at_op = MODEL_NO_OP, .planning_s = REPORT_PLANNING_S};
     struct model *m;
     if (command_parse(arguments_report(), argc, argv, 0, &request))
         return EXIT_USAGE;
