@@ -367,8 +367,7 @@ const struct spw_setting spw_setting_table[] = {
      "of a trace: how many iterations have each operation timed, which slows them down", take_timed},
     {"SPILLWAY_PROBE", "probe", "on|off", "off", "on, off",
      "of a trace: on: kernels are tried as well, to know what can be recomputed: they are run again beside the program, "
-     "which "
-     "takes time and memory",
+     "which takes time and memory",
      take_probe},
     {"SPILLWAY_ITERATION_KERNEL", "iteration-kernel", "NAME", "none", "a part of a kernel's name, up to 255 letters",
      "of a trace: a hint for finding the iteration: it begins with this kernel", take_kernel},
