@@ -279,20 +279,35 @@ static bool is_measured(const struct device *v)
     return best_window(&v->lanes[OUT])->count >= ENOUGH && best_window(&v->lanes[IN])->count >= ENOUGH;
 }
 
+/* As measured; else as the other direction; else a guess. */
+static double one_way(const struct device *v, int direction)
+{
+    const struct window *own = best_window(&v->lanes[direction]), *other = best_window(&v->lanes[!direction]);
+    const struct window *w = own->count ? own : other;
+    return w->count ? window_median(w) : GUESS_BYTES_PER_US;
+}
+
+double spw_bandwidth_one_way_locked(int device, bool out)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    const struct device *v = &devices[device];
+    if (v->believed.h2d_bytes_per_us > 0 && !is_measured(v))
+        return out ? v->believed.d2h_bytes_per_us : v->believed.h2d_bytes_per_us;
+    return one_way(v, out ? OUT : IN);
+}
+
 bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct device *v = &devices[device];
-    const struct window *out = best_window(&v->lanes[OUT]), *in = best_window(&v->lanes[IN]);
     const struct window shares = shares_of(v);
     const bool share = shares.count >= ENOUGH, is_believed = v->believed.h2d_bytes_per_us > 0;
     if (is_believed && !is_measured(v)) {
         *ret_bandwidth = v->believed;
         return true;
     }
-    const double d2h = out->count ? window_median(out) : in->count ? window_median(in) : GUESS_BYTES_PER_US;
-    *ret_bandwidth = (struct spw_bandwidth){.d2h_bytes_per_us = d2h,
-                                            .h2d_bytes_per_us = in->count ? window_median(in) : d2h,
+    *ret_bandwidth = (struct spw_bandwidth){.d2h_bytes_per_us = one_way(v, OUT),
+                                            .h2d_bytes_per_us = one_way(v, IN),
                                             .duplex_share = share         ? window_median(&shares)
                                                             : is_believed ? v->believed.duplex_share
                                                                           : GUESS_SHARE,

@@ -32,6 +32,9 @@ void spw_bandwidth_collect_locked(int device);
  * the other direction where that is known. */
 bool spw_bandwidth_locked(int device, struct spw_bandwidth *ret_bandwidth);
 
+/* Of one direction alone, in bytes per microsecond: what bandwidth() answers, without the rest. > 0 */
+double spw_bandwidth_one_way_locked(int device, bool out);
+
 /* Copies may go at another speed than they did: all are measured until it is known again, or many have gone by. What was
  * known counts until then. */
 void spw_bandwidth_doubt_locked(int device);

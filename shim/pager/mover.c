@@ -349,15 +349,23 @@ void spw_mover_connect_locked(int a, int b)
 
 /* ---- copies ---- */
 
+static size_t piece_bytes(int device, bool out)
+{
+    const double carried = device < 0 ? SPW_PIECE_MOST : SPW_PIECE_US * spw_bandwidth_one_way_locked(device, out);
+    const size_t bytes = carried < SPW_PIECE_MOST ? (size_t)carried : SPW_PIECE_MOST;
+    return bytes < SPW_PIECE_LEAST ? SPW_PIECE_LEAST : bytes & ~((size_t)SPW_PIECE_LEAST - 1);
+}
+
 int spw_mover_copy_range_locked(struct spw_stream *s, CUdeviceptr address, void *host_memory, size_t bytes, bool out)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     char *host = host_memory;
+    const size_t piece = bytes > SPW_PIECE_LEAST ? piece_bytes(s->device, out) : SPW_PIECE_LEAST;
     for (size_t done = 0; done < bytes;) {
         size_t n = bytes - done;
         size_t whole = spw_hostpool_contiguous_bytes(spw_host_memory_pool_locked(), host + done);
-        if (n > SPW_PIECE_BYTES)
-            n = SPW_PIECE_BYTES;
+        if (n > piece)
+            n = piece;
         if (whole && n > whole)
             n = whole;
         int r = spw_result(out ? SPW_ASK(cuMemcpyDtoHAsync_v2, host + done, address + done, n, s->handle)

@@ -4,11 +4,13 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <string.h>
 
 #include "bandwidth.h"
 #include "driver.h"
 #include "events.h"
 #include "fake-device.h"
+#include "host_memory.h"
 #include "mover.h"
 #include "unlocked.h"
 
@@ -207,6 +209,40 @@ static void what_copies_do_beside_each_other_is_held_against_what_they_turn_out_
     assert_about(b.duplex_share, 0.7);
 }
 
+/* Of a tensor, on a link that is slow: a copy of the program's waits for one piece, not for all of it. */
+static void what_is_copied_goes_in_pieces_that_take_a_third_of_a_millisecond(void **state)
+{
+    static const struct {
+        double times;
+        unsigned out, in;
+    } links[] = {{1, 1, 1}, {10, 16, 6}, {1000, 16, 16}};
+    for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        assert_int_equal(begin(NULL), 0);
+        spw_bandwidth_reset();
+        fake_slow_copies(links[i].times);
+        for (int k = 0; k < 4; k++) {
+            alone(true, LARGE);
+            alone(false, LARGE);
+        }
+        spw_bandwidth_collect_locked(0);
+        spw_lock();
+        struct spw_stream *s = spw_stream_of_locked(out);
+        void *pinned;
+        assert_int_equal(spw_host_memory_take_locked(2 * LARGE, &pinned), 0);
+        unsigned char *bytes = pinned;
+        const struct fake_counts was = *fake_counts();
+        memset(bytes, 7, LARGE);
+        assert_int_equal(spw_mover_copy_range_locked(s, BASE, bytes, LARGE, false), 0);
+        assert_int_equal(spw_mover_copy_range_locked(s, BASE, bytes + LARGE, LARGE, true), 0);
+        assert_int_equal(fake_counts()->copies_in - was.copies_in, links[i].in);
+        assert_int_equal(fake_counts()->copies_out - was.copies_out, links[i].out);
+        spw_unlock();
+        wait(out);
+        for (size_t at = 0; at < LARGE; at++)
+            assert_int_equal(bytes[LARGE + at], 7);
+    }
+}
+
 static void a_hiccup_does_not_count(void **state)
 {
     struct spw_bandwidth b;
@@ -403,6 +439,7 @@ int main(void)
         cmocka_unit_test_setup(what_ran_beside_an_unmeasured_copy_is_not_taken_for_alone, begin),
         cmocka_unit_test_setup(measuring_becomes_rare_and_makes_no_events, begin),
         cmocka_unit_test_setup(more_copies_under_way_than_pairs_are_not_measured, begin),
+        cmocka_unit_test_setup(what_is_copied_goes_in_pieces_that_take_a_third_of_a_millisecond, begin),
         cmocka_unit_test_setup(what_is_known_outlives_the_context, begin),
         cmocka_unit_test_setup(a_copy_whose_calls_fail_says_nothing, begin),
     };
