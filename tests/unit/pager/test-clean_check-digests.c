@@ -319,6 +319,44 @@ static void a_digest_that_fails_costs_a_copy(void **state)
             }
 }
 
+/* All streams for copies out wait for gates, but the one for what is out of use: the digest goes there, fails, and the copy
+ * comes behind it. Before that, nobody has asked whether the tensor is out of use. */
+static void a_digest_that_fails_while_all_copies_are_gated_costs_a_copy(void **state)
+{
+    CUdeviceptr crowd[SPW_OUTS - 1];
+    begin_believing(BUDGET + BYTES);
+    fake_goes_on(true);
+    const CUdeviceptr a = tensor_with_copy(1);
+    scale_by_one(a, 1);
+    let_run();
+    for (unsigned i = 0; i < SPW_OUTS - 1; i++) {
+        const CUstream on = fake_stream();
+        crowd[i] = allocate(BYTES);
+        fake_gate(on);
+        spw_lock();
+        (void)spw_stream_next_locked(spw_stream_of_locked(on));
+        spw_stream_gate_locked(spw_stream_of_locked(on));
+        spw_unlock();
+        assert_int_equal(fill_on(on, crowd[i], BYTES, (unsigned char)i), 0);
+        leave(crowd[i]);
+    }
+    const CUdeviceptr next = allocate(BYTES);
+    block_at(output)->pinned = true; /* nothing but `a` can go */
+    fake_fail("cuLaunchKernel", 1, CUDA_ERROR_UNKNOWN, false);
+    assert_int_equal(fill_on(s, next, BYTES, 9), 0);
+    fake_fail("", 1, CUDA_SUCCESS, false);
+    expect_counts(0, 0, 1);
+    assert_int_equal(attention(a), SPW_EVICTED);
+    fake_open_gates();
+    let_run();
+    expect(a, 1);
+    expect(next, 9);
+    for (unsigned i = 0; i < SPW_OUTS - 1; i++)
+        expect(crowd[i], (unsigned char)i);
+    fake_run_all();
+    expect_no_tickets();
+}
+
 static void a_driver_that_takes_no_kernel_costs_copies(void **state)
 {
     begin_believing(BUDGET);
@@ -438,6 +476,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(whoever_gets_the_memory_next_starts_anew),
         cmocka_unit_test(what_is_freed_on_its_way_leaves_no_digest_behind),
         cmocka_unit_test(a_digest_that_fails_costs_a_copy),
+        cmocka_unit_test(a_digest_that_fails_while_all_copies_are_gated_costs_a_copy),
         cmocka_unit_test(a_driver_that_takes_no_kernel_costs_copies),
         cmocka_unit_test(without_a_free_ticket_it_is_copied),
         cmocka_unit_test(what_cannot_be_copied_after_all_stays),
