@@ -66,9 +66,10 @@ void chronicle_enter(const char *name)
     call.from_ns = sim_host_ns();
 }
 
+/* Not that something is not ready yet: who waits like that asks a million times. */
 void chronicle_leave(CUresult result)
 {
-    if (file && call.name)
+    if (file && call.name && result != CUDA_ERROR_NOT_READY)
         fprintf(file, "{\"call\": \"%s\", \"result\": %d, \"from_us\": %.3f, \"to_us\": %.3f}\n", call.name, result,
                 call.from_ns / 1e3, sim_host_ns() / 1e3);
     call.name = NULL;
