@@ -28,6 +28,7 @@ enum {
 static const double CLOSE = 1.02;  /* to what no plan is below: nothing is left to gain by trying */
 static const double LOSES = 1.05;  /* against on demand: it is judged at once */
 static const double STRAYS = 1.15; /* from what it was */
+static const double FAR = 1.15; /* from the best plan: more or less memory makes no such difference, so no other is tried */
 
 /* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
  * it could be. The first plan's, the second's, and the third's, where less was better and where it was not. */
@@ -209,6 +210,7 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tun
     struct spw_course_plan *before = tuned->plan;
     tuned->plan = plan;
     tuned->rounds = 0;
+    tuned->usual_us = 0;
     tuned->number = plan->predicted_us < INFINITY ? spw_plan_follower_adopt_locked(d, tuned->id, plan->predicted_us,
                                                                                    plan->compute_us, plan->lower_bound_us)
                                                   : 0;
@@ -361,7 +363,8 @@ static void judge(struct spw_device *d, struct spw_tuned_iteration *tuned, doubl
         spw_course_plan_destroy(tuned->best);
         tuned->best = NULL;
     }
-    const double reserve = is_close ? 0 : next_reserve(tuned, is_better);
+    const bool is_far = step_us > FAR * tuned->best_us;
+    const double reserve = is_close || is_far ? 0 : next_reserve(tuned, is_better);
     if (reserve <= 0) {
         settle(d, tuned);
         return;
@@ -393,9 +396,12 @@ void spw_tuning_budget_changed(struct spw_tuned_iteration *tuned)
     spw_tuning_unlearned(tuned);
 }
 
-/* As for the first plan, but that there is something to hold it against. */
+/* As for the first plan, but that there is something to hold it against: the best plan so far, or the first one, as soon as
+ * it is known what a step by that takes. */
 static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
+    if (tuned->best_us == 0 && tuned->number)
+        tuned->best_us = tuned->usual_us;
     if (tuned->planning)
         spw_plan_thread_abandon_locked(tuned->planning);
     tuned->planning = NULL;
@@ -439,6 +445,14 @@ static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration
 {
     const bool is_new = tuned->rounds > SPW_STEPTIME_MEDIAN_OF && tuned->rounds <= 2 * SPW_STEPTIME_MEDIAN_OF;
     return is_new && is_of_copies(tuned->plan) && usual_us > LOSES * on_demand_us(d, tuned);
+}
+
+/* Iterations in which launches are tried take longer, so it is the least that counts. */
+static void note_what_it_takes(const struct spw_device *d, struct spw_tuned_iteration *tuned)
+{
+    const double median_us = spw_plan_follower_times_locked(d, tuned->number).median_us;
+    if (tuned->rounds > SPW_STEPTIME_MEDIAN_OF && (tuned->usual_us == 0 || median_us < tuned->usual_us))
+        tuned->usual_us = median_us;
 }
 
 /* The plan in force is measured once it has been followed for long enough. */
@@ -492,6 +506,7 @@ static void take_what_is_there(struct spw_device *d, struct spw_tuned_iteration 
     if (is_open && tuned->lacked_memory && !tuned->number && !tuned->planning &&
         tuned->rounds % LOOK_EVERY == LOOK_EVERY - 1)
         spw_tuning_plan(d, tuned);
+    note_what_it_takes(d, tuned);
     if (tuned->knows_more)
         plan_with_what_was_learned(d, tuned);
 }

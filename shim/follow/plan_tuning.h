@@ -36,9 +36,9 @@
  *                thread is at work
  *     STRAYED    a step has come to take another time for good: spw_tuning_improve() has said that it is to be forgotten
  *
- * What the course has learned (`knows_more`) is planned with at the next iteration in any state but the last: FIRST and
- * TRYING begin anew. That a thread is at work, and that the link or the budget is not what it was on demand, are facts
- * beside the state. */
+ * What the course has learned (`knows_more`) is planned with at the next iteration in any state but the last: TRYING
+ * begins anew, and so does FIRST, but where it is known by then what a step takes (`usual_us`): that is TRYING as well. That
+ * a thread is at work, and that the link or the budget is not what it was on demand, are facts beside the state. */
 enum spw_tuning_state { SPW_TUNING_UNPLANNED, SPW_TUNING_FIRST, SPW_TUNING_TRYING, SPW_TUNING_SETTLED, SPW_TUNING_STRAYED };
 
 struct spw_tuned_iteration {
@@ -63,6 +63,7 @@ struct spw_tuned_iteration {
     /* measuring and trying */
     struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */
     double best_us;               /* what a step took by the best; 0: none was measured yet */
+    double usual_us;              /* the least median of steps by the plan in force; 0: it is not known yet */
     unsigned tried, rounds;       /* plans; iterations by the one in force */
     struct spw_drift drift;       /* of steps by the one in force */
     bool on_other_terms;          /* than its steps on demand were measured on: another link, another budget */

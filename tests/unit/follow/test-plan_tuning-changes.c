@@ -138,6 +138,28 @@ static void replays_that_turn_out_slower_are_given_up_again(void **state)
     spw_tuned_iterations_finish(&iterations);
 }
 
+/* Long before it would be judged, the first plan turns out as good as copies can be; the one with replays is slower. */
+static void replays_are_held_against_a_first_plan_that_was_followed_for_a_while(void **state)
+{
+    struct spw_tuned_iteration *tuned = planned_within(3, 50 * MIB, 120000);
+    const struct spw_course_plan *before = tuned->plan;
+    const double us = tuned->plan->predicted_us;
+    for (int i = 0; i < 12; i++)
+        assert_true(iterate(tuned, tuned->number, i < 10 ? us : us * 3)); /* launches are tried in the last ones */
+    assert_true(tuned->state == SPW_TUNING_FIRST && tuned->plan == before);
+    for (uint32_t i = 0; i < LAYERS; i++)
+        tuned->course->ops[i].replayable = true;
+    spw_tuning_learned(tuned, true);
+    assert_true(iterate(tuned, tuned->number, us * 3));
+    assert_true(tuned->plan != before && tuned->plan->replay_count > 0);
+    for (int i = 0; i < 40 && !is_settled(tuned); i++)
+        assert_true(iterate(tuned, tuned->number, us * 1.2));
+    assert_true(is_settled(tuned));
+    assert_ptr_equal(tuned->plan, before);
+    assert_true(fabs(tuned->best_us - us) < 1);
+    spw_tuned_iterations_finish(&iterations);
+}
+
 static void nothing_is_replayed_where_that_is_not_allowed(void **state)
 {
     double us;
@@ -212,6 +234,7 @@ int main(void)
         cmocka_unit_test(steps_that_change_while_the_link_does_not_are_not_planned_anew),
         cmocka_unit_test(what_a_course_has_learned_is_planned_with_and_tried),
         cmocka_unit_test(replays_that_turn_out_slower_are_given_up_again),
+        cmocka_unit_test(replays_are_held_against_a_first_plan_that_was_followed_for_a_while),
         cmocka_unit_test(nothing_is_replayed_where_that_is_not_allowed),
         cmocka_unit_test(a_better_plan_is_taken_when_it_is_there),
         cmocka_unit_test(where_on_demand_is_faster_a_lack_of_memory_before_that_is_no_reason_to_plan_anew),
