@@ -48,9 +48,9 @@ struct spw_follower {
     int (*give_room)(struct spw_device *d);
     /* The same of memory of the host, whichever device it was taken for. */
     int (*give_host_memory)(void);
-    /* An operation on the stream lacks so many bytes, and would fit but for what is taken for running others again. Makes
-     * all that is dropped on the device, and gives some of that back (own_memory.h). True: some went. Slow lock too, nothing
-     * may be dropped meanwhile (d->making), and the engine lock is let go of. */
+    /* Somebody lacks so many bytes, as an operation on the stream does, and would have them but for what is taken for
+     * running others again. Makes all that is dropped on the device, and gives some of that back (own_memory.h). True: some
+     * went. Slow lock too, nothing may be dropped meanwhile (d->making), and the engine lock is let go of. */
     bool (*give_own_memory_unlocking)(struct spw_device *d, uint64_t lacking_bytes, struct spw_stream *s);
     /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it and
      * all others of its function, no launch of which is taken for one that can be replayed any more. */

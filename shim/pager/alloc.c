@@ -8,6 +8,7 @@
 
 #include "context.h"
 #include "engine.h"
+#include "give_way.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
@@ -56,6 +57,8 @@ static int add_slab(struct spw_device *d, size_t bytes)
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
     r = spw_engine_make_ready_unlocking(d, b);
+    for (int i = 0; r == -ENOMEM && i < SPW_GIVE_WAY_TIMES && spw_give_way_to_unlocking(d, slab_bytes); i++)
+        r = spw_engine_make_ready_unlocking(d, b);
     if (entered)
         spw_context_leave(&guard);
     if (r == 0)

@@ -15,6 +15,7 @@
 #include "mover.h"
 #include "clean_check.h"
 #include "fast_path.h"
+#include "give_way.h"
 #include "owed.h"
 #include "rematerialiser.h"
 #include "reclaim.h"
@@ -359,17 +360,15 @@ static int try_to_gather(struct spw_op *op, struct spw_working_set *set, uint64_
     return r;
 }
 
-enum { OWN_KINDS = 2 }; /* of memory of our own that go one after the other */
-
 /* The set did not fit, though it would if what we hold ourselves went: some of that goes. False: there is another reason. */
-static bool give_own_memory(struct spw_op *op, struct spw_working_set *set)
+static bool give_way(struct spw_op *op, struct spw_working_set *set)
 {
-    const uint64_t lacking_bytes = set->full && spw_plan_follower_any ? spw_refused_for_own_memory_locked(set) : 0;
-    if (lacking_bytes == 0)
+    struct spw_device *d = set->full ? &spw_devices[set->full->ordinal] : NULL;
+    const uint64_t lacking = d ? spw_give_way_lacking_locked(d, spw_refused_needed_bytes_locked(set)) : 0;
+    if (lacking == 0)
         return false;
-    struct spw_device *d = &spw_devices[set->full->ordinal];
     spw_working_set_let_go_locked(set);
-    (void)spw_follower->give_own_memory_unlocking(d, lacking_bytes, op->stream);
+    (void)spw_give_way_unlocking(d, lacking, op->stream);
     return true;
 }
 
@@ -378,10 +377,8 @@ static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t
 {
     const uint64_t host_refused = spw_moved.host_refused_count;
     int r = try_to_gather(op, set, devices);
-    forbid_drops(devices, true);
-    for (unsigned i = 0; i < OWN_KINDS && r == -ENOMEM && give_own_memory(op, set); i++)
+    for (int i = 0; r == -ENOMEM && i < SPW_GIVE_WAY_TIMES && give_way(op, set); i++)
         r = try_to_gather(op, set, devices);
-    forbid_drops(devices, false);
     if (r == -ENOMEM && set->full)
         spw_refused_say_what_does_not_fit_locked(op, set, spw_moved.host_refused_count != host_refused);
     return r;

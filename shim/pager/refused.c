@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "digest.h"
+#include "give_way.h"
 #include "host_memory.h"
 #include "hostpool.h"
 #include "lock.h"
@@ -12,12 +12,6 @@
 #include "readable.h"
 #include "result.h"
 #include "see.h"
-#include "stash.h"
-
-static bool stays(const struct spw_block *b)
-{
-    return b->pinned || b->holds;
-}
 
 /* A copy on the host of all that is allocated takes so much. */
 static uint64_t host_bytes_for_all(void)
@@ -58,7 +52,7 @@ static struct need need_of(const struct spw_working_set *set)
     const struct spw_device *d = set->full;
     struct need n = {0};
     for (uint32_t i = 0; i < d->block_count; i++)
-        n.unmovable += stays(d->blocks[i]) ? (uint64_t)d->blocks[i]->memory.granules << d->granule_shift : 0;
+        n.unmovable += spw_give_way_stays(d->blocks[i]) ? (uint64_t)d->blocks[i]->memory.granules << d->granule_shift : 0;
     for (unsigned i = 0; i < set->count; i++) {
         const struct spw_block *b = spw_block_of(set->list[i].object);
         if (b->object.kind != SPW_KIND_BLOCK || b->object.device != d->ordinal || b->pinned)
@@ -93,19 +87,11 @@ void spw_refused_say_what_does_not_fit_locked(const struct spw_op *op, const str
         SPW_MIB(needed + d->foreign_bytes));
 }
 
-static uint64_t own_bytes(const struct spw_device *d)
-{
-    const struct spw_block *stash = spw_stash_block_locked(d), *workspace = d->workspace.block;
-    return (stash ? spw_block_mapped_bytes(d, stash) : 0) + (workspace ? spw_block_mapped_bytes(d, workspace) : 0) +
-           spw_digests_bytes_locked(d);
-}
-
-uint64_t spw_refused_for_own_memory_locked(const struct spw_working_set *set)
+uint64_t spw_refused_needed_bytes_locked(const struct spw_working_set *set)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct need n = need_of(set);
-    const uint64_t needed = n.bytes + n.unmovable, budget = set->full->handles.budget_bytes;
-    return needed > budget && needed - own_bytes(set->full) <= budget ? needed - budget : 0;
+    return n.bytes + n.unmovable;
 }
 
 static const char *why(int failure)

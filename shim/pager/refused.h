@@ -4,11 +4,10 @@
 #include "op.h"
 #include "working_set.h"
 
-/* No room could be made for the set on the device `full`, and there would be enough if what is taken there for running
- * operations again were given back: the bytes that it lacks. 0: there is another reason. */
-uint64_t spw_refused_for_own_memory_locked(const struct spw_working_set *set);
+/* No room could be made for the set on the device `full`: what the set and all that cannot move take there. */
+uint64_t spw_refused_needed_bytes_locked(const struct spw_working_set *set);
 
-/* No room could be made for the set on the device `full`. `host_refused`: the host has refused memory meanwhile. */
+/* The same, in words. `host_refused`: the host has refused memory meanwhile. */
 void spw_refused_say_what_does_not_fit_locked(const struct spw_op *op, const struct spw_working_set *set, bool host_refused);
 
 /* It is refused with this failure. What the driver refuses is told of with the call (ask.h), what does not fit with its

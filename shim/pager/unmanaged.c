@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "budget.h"
+#include "context.h"
+#include "give_way.h"
 #include "lock.h"
 #include "log.h"
 #include "mover.h"
@@ -75,9 +77,15 @@ int spw_unmanaged_take_locked(struct spw_device *d, uint64_t bytes)
 
 int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what)
 {
+    struct spw_context_guard guard;
     spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
+    const bool entered = spw_context_enter(&guard, NULL) == 0;
     int r = spw_budget_free_unlocking(d, bytes);
+    for (int i = 0; r == -ENOMEM && i < SPW_GIVE_WAY_TIMES && spw_give_way_to_unlocking(d, bytes); i++)
+        r = spw_budget_free_unlocking(d, bytes);
+    if (entered)
+        spw_context_leave(&guard);
     if (r == 0) {
         put_on_bill(d, bytes);
     } else if (r == -ENOMEM) {

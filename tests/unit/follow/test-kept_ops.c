@@ -4,6 +4,7 @@
 #include "device_loop.h"
 #include "verify.h"
 #include "launch_class.h"
+#include "unmanaged.h"
 
 enum { LAYERS = 8, KNOWN_AFTER = 5 };
 enum { LOAD = 100, FORWARD = 200, COUNTING = 250, SQUEEZE = 300, BACKWARD = 400 }; /* functions; the layer is added */
@@ -292,40 +293,86 @@ static void what_is_dropped_off_the_course_comes_on_demand(void **state)
 
 static unsigned needed_all; /* times */
 
-/* A tensor that has room in the budget, but not beside what is kept for running operations again. */
-static void need_all(unsigned layer)
+/* What there is room for in the budget, but not beside what is kept for running operations again. */
+static size_t all_but_kept(void)
 {
-    if (layer != LAYERS / 2)
-        return;
     const size_t own = spw_block_mapped_bytes(device, spw_stash_block_locked(device)) + device->workspace.block->size_bytes;
-    const size_t bytes = device->handles.budget_bytes - spw_reclaim_unmovable_bytes_locked(device) + own;
-    const CUdeviceptr large = allocate(bytes);
+    return device->handles.budget_bytes - spw_reclaim_unmovable_bytes_locked(device) + own;
+}
+
+static void need_tensor(void)
+{
+    const CUdeviceptr large = allocate(all_but_kept());
     launch(LOAD + 60, &large, 0, 1, 3);
     release(large);
+}
+
+/* Small allocations beside a tensor that stays. */
+static void need_slab(void)
+{
+    enum { SMALL = BYTES / SLOT_BYTES }; /* more than what is there has room for */
+    CUdeviceptr small[SMALL];
+    const size_t own = all_but_kept() + spw_reclaim_unmovable_bytes_locked(device) - device->handles.budget_bytes;
+    const CUdeviceptr large = allocate(all_but_kept() - own);
+    launch(LOAD + 60, &large, 0, 1, 3);
+    block_at(large)->pinned = true;
+    for (unsigned i = 0; i < SMALL; i++)
+        small[i] = allocate(SLOT_BYTES);
+    block_at(large)->pinned = false;
+    for (unsigned i = 0; i < SMALL; i++)
+        release(small[i]);
+    release(large);
+}
+
+static void need_memory_of_the_driver(void)
+{
+    const size_t bytes = all_but_kept();
+    assert_int_equal(spw_unmanaged_take(device, bytes, "a call"), 0);
+    spw_unmanaged_give(device, bytes);
+}
+
+static void (*need)(void);
+static unsigned needed_at; /* behind that layer; LAYERS: behind the step */
+
+static void need_all(unsigned layer)
+{
+    if (layer != needed_at)
+        return;
+    need();
     needed_all++;
+}
+
+static void keeps_nothing_from(void (*what)(void), unsigned layer, bool counts)
+{
+    start(14 * BYTES, counts);
+    device->workspace.wanted_bytes = BYTES;
+    steps(KNOWN_AFTER + 3);
+    need = what;
+    needed_at = layer;
+    needed_all = 0;
+    meanwhile = need_all;
+    steps(1);
+    meanwhile = NULL;
+    need_all(LAYERS);
+    assert_int_equal(needed_all, 1);
+    check();
+    steps(4);
+    const uint64_t before = spw_replayed.count[SPW_REPLAY_PLAN];
+    steps(4);
+    assert_true(spw_replayed.count[SPW_REPLAY_PLAN] >= before + 4);
+    assert_int_equal(spw_replayed.failed_count, 0);
+    check();
+    nobody_is_left();
 }
 
 /* What is kept for that is given back for it, with all that is dropped made before, and comes again with the plan. */
 /* promise: budget-at-run-time */
-static void an_operation_that_fits_alone_is_not_refused_for_what_is_kept_for_replays(void **state)
+static void nothing_that_fits_alone_is_refused_for_what_is_kept_for_replays(void **state)
 {
     for (int counts = 0; counts < 2; counts++) {
-        start(14 * BYTES, counts);
-        device->workspace.wanted_bytes = BYTES;
-        steps(KNOWN_AFTER + 3);
-        needed_all = 0;
-        meanwhile = need_all;
-        steps(1);
-        meanwhile = NULL;
-        assert_int_equal(needed_all, 1);
-        check();
-        steps(4);
-        const uint64_t before = spw_replayed.count[SPW_REPLAY_PLAN];
-        steps(4);
-        assert_true(spw_replayed.count[SPW_REPLAY_PLAN] >= before + 4);
-        assert_int_equal(spw_replayed.failed_count, 0);
-        check();
-        nobody_is_left();
+        keeps_nothing_from(need_tensor, LAYERS / 2, counts);
+        keeps_nothing_from(need_memory_of_the_driver, LAYERS / 2, counts);
+        keeps_nothing_from(need_slab, LAYERS, counts); /* nothing is dropped: there is no room to make anything */
     }
 }
 
@@ -517,7 +564,7 @@ int main(void)
         cmocka_unit_test(what_is_saved_is_read_in_no_other_streams_way),
         cmocka_unit_test(what_runs_again_waits_for_what_the_program_is_about_to_free),
         cmocka_unit_test(what_is_dropped_off_the_course_comes_on_demand),
-        cmocka_unit_test(an_operation_that_fits_alone_is_not_refused_for_what_is_kept_for_replays),
+        cmocka_unit_test(nothing_that_fits_alone_is_refused_for_what_is_kept_for_replays),
         cmocka_unit_test(what_is_kept_for_replays_stays_while_they_need_it),
         cmocka_unit_test(nothing_is_dropped_when_operations_may_change),
         cmocka_unit_test(what_is_made_wrong_is_restored),
