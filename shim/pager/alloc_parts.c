@@ -46,8 +46,8 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
     uint64_t granule = (uint64_t)1 << d->granule_shift, needed;
     uint64_t mapped = bytes > UINT64_MAX - granule ? UINT64_MAX : (bytes + granule - 1) & ~(granule - 1);
     uint64_t host = spw_host_memory_limit_locked();
-    if (mapped > d->handles.budget_bytes || d->live_bytes + bytes > d->handles.budget_bytes + host)
-        (void)spw_pool_reserves_trim_unlocking(d);
+    const uint64_t live = d->live_bytes + bytes, beside = live > host ? live - host : 0;
+    spw_pool_reserves_grow_budget_unlocking(d, mapped > beside ? mapped : beside);
     if (mapped > d->handles.budget_bytes + d->handles.lacking_bytes) {
         if (__builtin_add_overflow(mapped, spw_reclaim_unmovable_bytes_locked(d) + d->foreign_bytes, &needed))
             needed = UINT64_MAX;

@@ -14,8 +14,7 @@
 int spw_budget_free_unlocking(struct spw_device *d, uint64_t bytes)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (bytes > d->handles.budget_bytes)
-        (void)spw_pool_reserves_trim_unlocking(d);
+    spw_pool_reserves_grow_budget_unlocking(d, bytes);
     int r = bytes <= d->handles.budget_bytes ? spw_reclaim_make(d, bytes) : -ENOMEM;
     while (r == 0 && d->stale.first) { /* what is mapped anywhere is not released; others may take room meanwhile */
         r = spw_unmap_all_unlocking(d);

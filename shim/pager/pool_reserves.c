@@ -196,6 +196,28 @@ bool spw_pool_reserves_trim_unlocking(struct spw_device *d)
     return any && spw_uses_wait_a_while_unlocking(&frees) == 0 && spw_pool_reserves_trim_locked(d);
 }
 
+/* What they still have of what was freed. */
+static uint64_t unused_bytes(const struct spw_device *d)
+{
+    uint64_t bytes = 0;
+    for (const struct spw_pool_reserve *p = reserves; p; p = p->next)
+        if (p->device == d && p->unused && p->bill.billed_bytes > p->live_bytes)
+            bytes += p->bill.billed_bytes - p->live_bytes;
+    return bytes;
+}
+
+void spw_pool_reserves_grow_budget_unlocking(struct spw_device *d, uint64_t bytes)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (d->handles.budget_bytes < bytes && !spw_pool_reserves_trim_locked(d))
+        (void)spw_pool_reserves_trim_unlocking(d);
+    while (d->handles.budget_bytes < bytes && bytes - d->handles.budget_bytes <= unused_bytes(d) &&
+           spw_streams_gated_locked() && spw_pool_reserves_pending_locked(d)) {
+        spw_streams_await_gate_unlocking();
+        (void)spw_pool_reserves_trim_locked(d);
+    }
+}
+
 void spw_pool_reserves_reset(void)
 {
     SPW_TABLE_FREE(pieces);

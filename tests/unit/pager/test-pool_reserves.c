@@ -8,9 +8,11 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "alloc.h"
 #include "devices.h"
 #include "driver.h"
 #include "fake-device.h"
+#include "mempool_stats.h"
 #include "mover.h"
 #include "pool_reserves.h"
 #include "reclaim.h"
@@ -201,12 +203,30 @@ static void *open_late(void *unused)
     return unused;
 }
 
-/* An operation waits for them also behind a gate: nothing else is left. */
-static void frees_that_are_gated_are_waited_for_by_operations(void **state)
+static int make_room(void)
+{
+    pthread_mutex_lock(&device->slow);
+    spw_lock();
+    const int r = spw_reclaim_make(device, 50 * GRANULE);
+    spw_unlock();
+    pthread_mutex_unlock(&device->slow);
+    return r;
+}
+
+static int take_from_the_driver(void)
+{
+    return spw_unmanaged_take(device, 50 * GRANULE, "a call");
+}
+
+static int allocate(void)
+{
+    CUdeviceptr address;
+    return spw_allocate(device, 50 * GRANULE, NULL, NULL, spw_mempool_stats_of_locked(NULL), &address);
+}
+
+static void free_behind_a_gate(void)
 {
     CUstream stream = fake_stream();
-    pthread_t thread;
-    (void)state;
     fake_goes_on(true);
     assert_int_equal(take(FIRST, 60, 60), 0);
     fake_gate(stream);
@@ -215,15 +235,34 @@ static void frees_that_are_gated_are_waited_for_by_operations(void **state)
     spw_stream_gate_of_program_locked(record);
     give(FIRST, 60, stream);
     on_its_way = true;
-    assert_int_equal(pthread_create(&thread, NULL, open_late, NULL), 0);
-    pthread_mutex_lock(&device->slow);
-    spw_lock();
-    const int r = spw_reclaim_make(device, 50 * GRANULE);
-    spw_unlock();
-    pthread_mutex_unlock(&device->slow);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    assert_int_equal(r, 0);
-    assert_int_equal(billed(), 0);
+}
+
+/* They are waited for also behind a gate: nothing else is left. */
+static void frees_that_are_gated_are_waited_for_by_operations_and_allocations(void **state)
+{
+    int (*const wants[])(void) = {make_room, take_from_the_driver, allocate};
+    for (unsigned i = 0; i < sizeof(wants) / sizeof(*wants); i++) {
+        pthread_t thread;
+        (void)begin(state);
+        free_behind_a_gate();
+        assert_int_equal(pthread_create(&thread, NULL, open_late, NULL), 0);
+        const int r = wants[i]();
+        assert_int_equal(pthread_join(thread, NULL), 0);
+        assert_int_equal(r, 0);
+        assert_int_equal(billed(), wants[i] == take_from_the_driver ? 50 : 0);
+    }
+}
+
+/* Not by one that does not fit even so. */
+static void nobody_waits_for_a_gate_in_vain(void **state)
+{
+    CUdeviceptr address;
+    (void)state;
+    free_behind_a_gate();
+    assert_int_equal(spw_unmanaged_take(device, BUDGET + GRANULE, "a call"), -ENOMEM);
+    assert_int_equal(spw_allocate(device, BUDGET + GRANULE, NULL, NULL, spw_mempool_stats_of_locked(NULL), &address),
+                     -ENOMEM);
+    fake_open_gates();
 }
 
 static void of_a_driver_that_does_not_tell_what_is_allocated_counts(void **state)
@@ -247,7 +286,8 @@ int main(void)
         cmocka_unit_test_setup(two_at_once_are_counted_once_each, begin),
         cmocka_unit_test_setup(a_destroyed_pool_counts_until_its_last_free_was_carried_out, begin),
         cmocka_unit_test_setup(frees_that_are_on_their_way_are_waited_for_where_nothing_else_makes_room, begin),
-        cmocka_unit_test_setup(frees_that_are_gated_are_waited_for_by_operations, begin),
+        cmocka_unit_test_setup(frees_that_are_gated_are_waited_for_by_operations_and_allocations, begin),
+        cmocka_unit_test_setup(nobody_waits_for_a_gate_in_vain, begin),
         cmocka_unit_test_setup(of_a_driver_that_does_not_tell_what_is_allocated_counts, begin),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
