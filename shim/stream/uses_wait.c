@@ -82,6 +82,14 @@ struct patience {
     uint64_t done;
 };
 
+/* After so many operations more it is seen that the stream comes on: at its next mark. Where it has none for long, who waits
+ * for it takes it to stand still all the same. */
+static uint64_t until_next_mark(const struct spw_stream *s)
+{
+    const uint64_t operations = s->mark_count ? s->marks[s->mark_first].number - s->done : 1;
+    return operations < SPW_MARK_EVERY ? operations : SPW_MARK_EVERY;
+}
+
 /* That a gated one comes on tells nothing: it does as far as the gate. */
 static bool is_over(struct patience *p, const struct spw_stream *s, uint64_t number)
 {
@@ -91,7 +99,7 @@ static bool is_over(struct patience *p, const struct spw_stream *s, uint64_t num
         p->moved_ns = now;
     p->stream = s;
     p->done = s->done;
-    return now - p->moved_ns > still_ns || now - p->began_ns > most_ns;
+    return now - p->moved_ns > still_ns * (is_gated ? 1 : until_next_mark(s)) || now - p->began_ns > most_ns;
 }
 
 /* Waits until operation `number` of a stream is complete; without patience (NULL) for as long as it takes. */

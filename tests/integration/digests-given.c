@@ -82,6 +82,37 @@ CHILD_TEST(slots_that_something_gated_will_write_to_are_not_given_back)
     assert_int_equal(d->foreign_bytes, 0);
 }
 
+/* As far as it is known, nothing has come on before the next mark of the stream: each of the operations until there has its
+ * time. */
+CHILD_TEST(slots_behind_slow_work_are_waited_for_while_another_stream_is_gated, "SIMGPU_PROFILE", "a100-40g",
+           "SIMGPU_SCALE_BYTES", "300")
+{
+    static atomic_int flag;
+    void *host;
+    uint32_t ticket;
+    start();
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    CUstream s = new_stream(), other = new_stream();
+    OK(cuMemHostAlloc(&host, GRANULE, 0));
+    OK(cuLaunchHostFunc(other, wait_for_flag, &flag));
+    spw_lock();
+    struct spw_stream *gated = spw_stream_of_locked(other), *record = spw_stream_of_locked(s);
+    (void)spw_stream_next_locked(gated);
+    spw_stream_gate_locked(gated);
+    spw_unlock();
+    for (int i = 0; i < SPW_MARK_EVERY; i++) {
+        OK(cuMemcpyDtoHAsync_v2(host, p, GRANULE, s)); /* some 25 ms */
+        spw_lock();
+        (void)spw_stream_next_locked(record);
+        spw_unlock();
+    }
+    assert_int_equal(ask(s, p, 8, &ticket), 0);
+    assert_int_equal(give(), 0);
+    assert_int_equal(d->foreign_bytes, 0);
+    atomic_store(&flag, 1);
+    OK(cuCtxSynchronize());
+}
+
 static void keep_what_cannot_be_freed(void)
 {
     uint32_t ticket;
@@ -105,6 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_that_are_given_back_take_no_room_and_are_not_made_again),
         cmocka_unit_test(slots_that_something_gated_will_write_to_are_not_given_back),
+        cmocka_unit_test(slots_behind_slow_work_are_waited_for_while_another_stream_is_gated),
         cmocka_unit_test(slots_that_the_driver_does_not_free_stay_on_the_bill),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -136,6 +136,36 @@ static void what_comes_on_is_waited_for(void **state)
     end();
 }
 
+/* Only their marks tell: each operation until the next one has as long. */
+static void what_comes_on_unseen_is_waited_for(void **state)
+{
+    enum { MARKS = 3, EVERY_MS = 90 };
+    begin();
+    for (int i = 0; i < MARKS; i++) {
+        for (int k = 1; k < SPW_MARK_EVERY; k++)
+            (void)submit(t);
+        submit_marked(1);
+    }
+    going = MARKS;
+    every(SPW_MARK_EVERY * EVERY_MS, next_ends);
+    struct spw_uses u = use_of(moving);
+    assert_in_range(waited_ms(&u, 0), MARKS * SPW_MARK_EVERY * EVERY_MS, MARKS * SPW_MARK_EVERY * EVERY_MS + 5);
+    assert_int_equal(spw_waits_in_vain, 0);
+    end();
+}
+
+/* Where there is no mark for long, nothing is known; no more time than until the next one would take is given. */
+static void what_comes_no_further_has_no_mark_for_long(void **state)
+{
+    begin();
+    for (int i = 0; i < 100; i++)
+        (void)submit(t);
+    moving = gate(t, false);
+    struct spw_uses u = use_of(moving);
+    assert_in_range(waited_ms(&u, -ETIME), 100 * SPW_MARK_EVERY, 100 * SPW_MARK_EVERY + 10);
+    end();
+}
+
 /* From its last step on. */
 static void what_comes_no_further_is_waited_for_a_while(void **state)
 {
@@ -301,6 +331,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_comes_on_is_waited_for),
+        cmocka_unit_test(what_comes_on_unseen_is_waited_for),
+        cmocka_unit_test(what_comes_no_further_has_no_mark_for_long),
         cmocka_unit_test(what_comes_no_further_is_waited_for_a_while),
         cmocka_unit_test(what_is_gated_is_given_no_more_time),
         cmocka_unit_test(what_comes_on_for_ever_is_given_up),
