@@ -505,6 +505,8 @@ int spw_digests_give_unlocking(struct spw_device *d)
     forget_all(d->digests, &uses);
     d->digests_refused = context; /* and nobody asks while this waits */
     int r = spw_uses_wait_a_while_unlocking(&uses);
+    while (r == 0 && spw_streams_gated_locked()) /* the driver's call below waits for whatever the context has */
+        spw_streams_await_gate_unlocking();
     if (spw_digests_bytes_locked(d) == 0 || d->digests->context != context)
         return 0; /* the context went meanwhile */
     r = r == 0 ? spw_context_enter(&guard, context) : r;

@@ -48,10 +48,16 @@ CHILD_TEST(slots_that_are_given_back_take_no_room_and_are_not_made_again)
     assert_int_equal(ask(s, p, 8, &ticket), 0);
 }
 
+static atomic_int expired;
+
 static void wait_for_flag(void *flag)
 {
-    for (int i = 0; i < 50000 && !atomic_load((atomic_int *)flag); i++)
+    int i = 0;
+    while (i < 50000 && !atomic_load((atomic_int *)flag)) {
         usleep(100);
+        i++;
+    }
+    atomic_store(&expired, i == 50000);
 }
 
 CHILD_TEST(slots_that_something_gated_will_write_to_are_not_given_back)
@@ -82,35 +88,65 @@ CHILD_TEST(slots_that_something_gated_will_write_to_are_not_given_back)
     assert_int_equal(d->foreign_bytes, 0);
 }
 
+static atomic_int flag;
+
+/* The program's own thread would do so only once it has come out of its call. */
+static void *set_flag_late(void *unused)
+{
+    usleep(400000);
+    spw_lock();
+    atomic_store(&flag, 1);
+    spw_unlock();
+    return unused;
+}
+
+/* The driver's own call waits for all that the context has. */
+static void give_beside_a_gate(CUstream other)
+{
+    pthread_t thread;
+    OK(cuLaunchHostFunc(other, wait_for_flag, &flag));
+    spw_lock();
+    struct spw_stream *gated = spw_stream_of_locked(other);
+    (void)spw_stream_next_locked(gated);
+    spw_stream_gate_locked(gated);
+    spw_unlock();
+    assert_int_equal(pthread_create(&thread, NULL, set_flag_late, NULL), 0);
+    assert_int_equal(give(), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    OK(cuCtxSynchronize());
+    assert_false(atomic_load(&expired));
+    assert_int_equal(d->foreign_bytes, 0);
+}
+
+CHILD_TEST(nobody_is_kept_from_the_lock_while_something_is_gated_beside_slots)
+{
+    uint32_t ticket;
+    start();
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    CUstream s = new_stream(), other = new_stream();
+    assert_int_equal(ask(s, p, 8, &ticket), 0);
+    give_beside_a_gate(other);
+}
+
 /* As far as it is known, nothing has come on before the next mark of the stream: each of the operations until there has its
  * time. */
 CHILD_TEST(slots_behind_slow_work_are_waited_for_while_another_stream_is_gated, "SIMGPU_PROFILE", "a100-40g",
            "SIMGPU_SCALE_BYTES", "300")
 {
-    static atomic_int flag;
     void *host;
     uint32_t ticket;
     start();
     CUdeviceptr p = new_mapping(GRANULE, NULL);
     CUstream s = new_stream(), other = new_stream();
     OK(cuMemHostAlloc(&host, GRANULE, 0));
-    OK(cuLaunchHostFunc(other, wait_for_flag, &flag));
-    spw_lock();
-    struct spw_stream *gated = spw_stream_of_locked(other), *record = spw_stream_of_locked(s);
-    (void)spw_stream_next_locked(gated);
-    spw_stream_gate_locked(gated);
-    spw_unlock();
     for (int i = 0; i < SPW_MARK_EVERY; i++) {
         OK(cuMemcpyDtoHAsync_v2(host, p, GRANULE, s)); /* some 25 ms */
         spw_lock();
-        (void)spw_stream_next_locked(record);
+        (void)spw_stream_next_locked(spw_stream_of_locked(s));
         spw_unlock();
     }
     assert_int_equal(ask(s, p, 8, &ticket), 0);
-    assert_int_equal(give(), 0);
-    assert_int_equal(d->foreign_bytes, 0);
-    atomic_store(&flag, 1);
-    OK(cuCtxSynchronize());
+    give_beside_a_gate(other);
 }
 
 static void keep_what_cannot_be_freed(void)
@@ -136,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_that_are_given_back_take_no_room_and_are_not_made_again),
         cmocka_unit_test(slots_that_something_gated_will_write_to_are_not_given_back),
+        cmocka_unit_test(nobody_is_kept_from_the_lock_while_something_is_gated_beside_slots),
         cmocka_unit_test(slots_behind_slow_work_are_waited_for_while_another_stream_is_gated),
         cmocka_unit_test(slots_that_the_driver_does_not_free_stay_on_the_bill),
     };
