@@ -154,9 +154,11 @@ static __attribute__((noinline)) int allocate_slowly(struct spw_device *d, size_
 {
     if (spw_settings_get()->probe)
         spw_reclaim_press_locked(d);
+    spw_waits_begin();
     int r = bytes < d->small_bytes          ? allocate_small(d, bytes, s, context, pool, ret_address)
             : bytes < d->packed_below_bytes ? spw_packed_allocate_unlocking(d, bytes, s, context, pool, ret_address)
                                             : allocate_large_slowly(d, bytes, s, context, pool, ret_address);
+    spw_waits_end();
     if (r == -ENOMEM)
         spw_alloc_counts.refused++;
     spw_status_publish_locked(r < 0);

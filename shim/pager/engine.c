@@ -424,6 +424,7 @@ static int begin_slowly(struct spw_op *op, bool reads_early)
     int r;
     op->reads_early = reads_early;
     spw_engine_counts.slow_operations++;
+    spw_waits_begin();
     do { /* who makes room on a device may be waiting for what the program does on another one: no more than need be */
         devices = set.devices;
         spw_working_set_let_go_locked(&set);
@@ -434,6 +435,7 @@ static int begin_slowly(struct spw_op *op, bool reads_early)
         if (r == MORE_DEVICES)
             spw_devices_unlock_slow(devices);
     } while (r == MORE_DEVICES);
+    spw_waits_end();
     if (r == 0) {
         uint64_t number = spw_stream_next_locked(op->stream);
         spw_stream_begins_locked(op->stream);

@@ -339,7 +339,9 @@ int spw_reclaim_make(struct spw_device *d, uint64_t bytes)
     if (spw_phys_pool_room_locked(&d->handles) >= bytes)
         return 0;
     uint64_t began = spw_now_ns();
+    spw_waits_begin();
     int r = make_room(d, bytes);
+    spw_waits_end();
     spw_reclaim_stalls.count++;
     spw_reclaim_stalls.ns += spw_now_ns() - began;
     return r;

@@ -13,6 +13,7 @@
 #include "reclaim.h"
 #include "deferred_unmap.h"
 #include "tables.h"
+#include "uses_wait.h"
 
 struct bill {
     uint64_t key; /* an address or a handle; the two cannot be equal: handles are not device addresses */
@@ -81,9 +82,11 @@ int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what)
     spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
     const bool entered = spw_context_enter(&guard, NULL) == 0;
+    spw_waits_begin();
     int r = spw_budget_free_unlocking(d, bytes);
     for (int i = 0; r == -ENOMEM && i < SPW_GIVE_WAY_TIMES && spw_give_way_to_unlocking(d, bytes); i++)
         r = spw_budget_free_unlocking(d, bytes);
+    spw_waits_end();
     if (entered)
         spw_context_leave(&guard);
     if (r == 0) {

@@ -75,6 +75,23 @@ static uint32_t look_unlocking(struct spw_stream *s, uint64_t number, uint32_t m
     return looks;
 }
 
+/* What the calling thread is about. */
+static _Thread_local struct {
+    unsigned depth;
+    uint64_t waited_ns; /* with patience, since depth was 0 */
+} about __attribute__((tls_model("initial-exec")));
+
+void spw_waits_begin(void)
+{
+    if (about.depth++ == 0)
+        about.waited_ns = 0;
+}
+
+void spw_waits_end(void)
+{
+    about.depth--;
+}
+
 /* How far a wait has come where anything is gated. */
 struct patience {
     uint64_t began_ns, moved_ns;
@@ -166,8 +183,12 @@ int spw_uses_wait_unlocking(struct spw_uses *u)
 int spw_uses_wait_a_while_unlocking(struct spw_uses *u)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    struct patience patience = {.began_ns = spw_now_ns()};
-    return wait_for_uses_unlocking(u, &patience);
+    const uint64_t began_ns = spw_now_ns();
+    struct patience patience = {.began_ns = began_ns - (about.depth ? about.waited_ns : 0)};
+    const int r = wait_for_uses_unlocking(u, &patience);
+    if (patience.stream) /* it was needed */
+        about.waited_ns += spw_now_ns() - began_ns;
+    return r;
 }
 
 /* A gate that an event can tell of; else one that the host can only wait for with all of its context. */

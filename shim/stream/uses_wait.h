@@ -13,6 +13,11 @@ int spw_uses_wait_unlocking(struct spw_uses *u);
  * of a second in all. */
 int spw_uses_wait_a_while_unlocking(struct spw_uses *u);
 
+/* Between these the calling thread is about one thing, an operation or an allocation: its waits of that kind end after 20
+ * seconds in all, in place of each. They nest. */
+void spw_waits_begin(void);
+void spw_waits_end(void);
+
 /* The same for no longer than so many looks take, of about a microsecond each. False: not every use is known to be complete.
  */
 bool spw_uses_watch_unlocking(struct spw_uses *u, uint32_t looks);

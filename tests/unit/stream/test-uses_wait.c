@@ -222,6 +222,36 @@ static void what_comes_on_for_ever_is_given_up(void **state)
     end();
 }
 
+static struct spw_stream *both[2];
+
+static void both_come_on(void)
+{
+    both[0]->done++;
+    both[1]->done++;
+}
+
+/* One after the other, within one call of the program's; the next call has as long again. */
+static void waits_for_one_call_have_one_longest_time(void **state)
+{
+    begin();
+    for (int call = 0; call < 2; call++) {
+        struct spw_uses u[2];
+        for (int i = 0; i < 2; i++) {
+            both[i] = submit(fake_stream());
+            both[i]->begun += 1000;
+            u[i] = use_of(both[i]);
+        }
+        every(90, both_come_on);
+        spw_waits_begin();
+        assert_in_range(waited_ms(&u[0], -ETIME), 20000, 20010);
+        spw_waits_begin();
+        assert_in_range(waited_ms(&u[1], -ETIME), 0, 10);
+        spw_waits_end();
+        spw_waits_end();
+    }
+    end();
+}
+
 static struct spw_stream *users[SPW_USES];
 
 static void next_user_ends(void)
@@ -336,6 +366,7 @@ int main(void)
         cmocka_unit_test(what_comes_no_further_is_waited_for_a_while),
         cmocka_unit_test(what_is_gated_is_given_no_more_time),
         cmocka_unit_test(what_comes_on_for_ever_is_given_up),
+        cmocka_unit_test(waits_for_one_call_have_one_longest_time),
         cmocka_unit_test(one_stream_after_the_other_is_waited_for),
         cmocka_unit_test(everybody_is_waited_for_as_far_as_they_had_come),
         cmocka_unit_test(who_is_given_up_is_still_there),
