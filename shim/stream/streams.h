@@ -38,6 +38,7 @@ struct spw_stream {
     uint64_t gate_last;      /* ... until this one is done; 0: none does */
     uint64_t host_gate;      /* the last of these that the program itself opens */
     atomic_uint in_call;     /* operations that are numbered but possibly not yet handed to the driver */
+    bool stood_still;        /* it has been waited for in vain, with all the time that it may have (uses_wait.c) */
     bool calm;               /* nothing is to be looked after behind the operation that was begun last (plan_follower.h) */
     struct spw_place *place; /* of its device in the iteration; NULL: it is not watched, or nobody has asked yet */
     CUevent behind;          /* recorded anew wherever other streams come after what it was given last; or NULL */

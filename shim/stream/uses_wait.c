@@ -100,10 +100,10 @@ struct patience {
 };
 
 /* After so many operations more it is seen that the stream comes on: at its next mark. Where it has none for long, who waits
- * for it takes it to stand still all the same. */
+ * for it takes it to stand still all the same; and one that did stand still is not given so much time once more. */
 static uint64_t until_next_mark(const struct spw_stream *s)
 {
-    const uint64_t operations = s->mark_count ? s->marks[s->mark_first].number - s->done : 1;
+    const uint64_t operations = s->mark_count && !s->stood_still ? s->marks[s->mark_first].number - s->done : 1;
     return operations < SPW_MARK_EVERY ? operations : SPW_MARK_EVERY;
 }
 
@@ -126,6 +126,7 @@ static int wait_for_unlocking(struct spw_stream *s, uint64_t number, struct pati
         if (patience && spw_streams_gated_locked()) {
             if (is_over(patience, s, number)) {
                 spw_stream_gate_late_locked(s, number);
+                s->stood_still = true;
                 return -ETIME;
             }
             (void)look_unlocking(s, number, LOOKS);

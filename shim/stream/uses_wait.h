@@ -9,8 +9,8 @@ int spw_uses_wait_unlocking(struct spw_uses *u);
 
 /* The same, but that where something is gated on any stream, it waits only while what it waits for comes on: -ETIME once
  * that has not for a tenth of a second for each operation until the stream's next mark, by which it would be known, eight
- * at most; and after 20 seconds in any case. What it waited for counts as gated then. What does so already is given a tenth
- * of a second in all. */
+ * at most, or one if the stream was given up before; and after 20 seconds in any case. What it waited for counts as gated
+ * then. What does so already is given a tenth of a second in all. */
 int spw_uses_wait_a_while_unlocking(struct spw_uses *u);
 
 /* Between these the calling thread is about one thing, an operation or an allocation: its waits of that kind end after 20

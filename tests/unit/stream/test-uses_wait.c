@@ -154,15 +154,21 @@ static void what_comes_on_unseen_is_waited_for(void **state)
     end();
 }
 
-/* Where there is no mark for long, nothing is known; no more time than until the next one would take is given. */
+/* Where there is no mark for long, nothing is known; no more time than until the next one would take is given, and that
+ * once. */
 static void what_comes_no_further_has_no_mark_for_long(void **state)
 {
+    const unsigned most_ms[] = {100 * SPW_MARK_EVERY, 100};
     begin();
-    for (int i = 0; i < 100; i++)
-        (void)submit(t);
-    moving = gate(t, false);
-    struct spw_uses u = use_of(moving);
-    assert_in_range(waited_ms(&u, -ETIME), 100 * SPW_MARK_EVERY, 100 * SPW_MARK_EVERY + 10);
+    for (unsigned i = 0; i < 2; i++) {
+        for (int k = 0; k < 100; k++)
+            (void)submit(t);
+        moving = gate(t, false);
+        struct spw_uses u = use_of(moving);
+        assert_in_range(waited_ms(&u, -ETIME), most_ms[i], most_ms[i] + 10);
+        moving->done = moving->begun;
+        (void)spw_streams_gated_locked();
+    }
     end();
 }
 
