@@ -64,24 +64,36 @@ static double us_of(const struct model *m, uint32_t i)
     return 0;
 }
 
-/* Whether a run found out that launches of the kernel are not to be run again. All of them are taken for refused where some
- * are: no plan promises what a run does not do. */
-static bool is_refused(const struct model *m, const struct model_op *op)
+/* As far as a run keeps names. */
+static int by_kernel(const void *a, const void *b)
 {
-    enum { CUT = 239 }; /* where a run cuts names off */
-    const char *name = op->function != MODEL_NONE ? m->functions[op->function].name : NULL;
-    for (uint32_t i = 0; name && i < m->refusal_count; i++)
-        if (!strncmp(name, m->refusals[i].kernel, CUT))
-            return true;
-    return false;
+    enum { CUT = 239 };
+    return strncmp(*(char *const *)a, *(char *const *)b, CUT);
+}
+
+/* For each function whether a run found out that launches of it are not to be run again. All of them are taken for refused
+ * where some are: no plan promises what a run does not do. NULL: no memory. */
+static bool *refused_functions(const struct model *m)
+{
+    const char **kernels = calloc(m->refusal_count + 1, sizeof(*kernels));
+    bool *refused = kernels ? calloc(m->function_count + 1, sizeof(*refused)) : NULL;
+    for (uint32_t i = 0; refused && i < m->refusal_count; i++)
+        kernels[i] = m->refusals[i].kernel;
+    if (refused)
+        qsort(kernels, m->refusal_count, sizeof(*kernels), by_kernel);
+    for (uint32_t i = 0; refused && i < m->function_count; i++)
+        refused[i] = m->functions[i].name &&
+                     bsearch(&m->functions[i].name, kernels, m->refusal_count, sizeof(*kernels), by_kernel) != NULL;
+    free(kernels);
+    return refused;
 }
 
 /* Whether it may be run again: a kernel that could be read and has no captured or unknown part, and of which nobody found
  * out that it may not. */
-static bool replayable(const struct model *m, const struct model_op *op)
+static bool replayable(const struct model_op *op, const bool *refused)
 {
-    return !is_refused(m, op) && (op->kind == SPW_OP_LAUNCH || op->kind == SPW_OP_COPY_D2D || op->kind == SPW_OP_SET) &&
-           !op->everything && !op->captured;
+    return (op->kind == SPW_OP_LAUNCH || op->kind == SPW_OP_COPY_D2D || op->kind == SPW_OP_SET) && !op->everything &&
+           !op->captured && (op->function == MODEL_NONE || !refused[op->function]);
 }
 
 /* The lists of one operation, and what the operations before it have left. */
@@ -123,9 +135,10 @@ static json_t *ops_of(struct model *m, const uint32_t *ids)
 {
     json_t *list = json_array();
     struct lists lists = {.ids = ids, .written = calloc(m->tensor_count + 1, sizeof(bool))};
-    for (uint32_t i = 0; lists.written && i < m->tensor_count; i++)
+    bool *refused = lists.written ? refused_functions(m) : NULL;
+    for (uint32_t i = 0; refused && i < m->tensor_count; i++)
         lists.written[i] = is_there_first(&m->tensors[i]);
-    for (uint32_t i = 0; lists.written && i < m->iteration_count; i++) {
+    for (uint32_t i = 0; refused && i < m->iteration_count; i++) {
         const struct model_op *op = &m->iteration[i];
         lists.reads = json_array();
         lists.writes = json_array();
@@ -135,8 +148,9 @@ static json_t *ops_of(struct model *m, const uint32_t *ids)
             list_touched(m, op, &lists);
         json_array_append_new(list, json_pack("{s:o, s:f, s:o, s:o, s:b}", "name", shown_string(model_op_name(m, op)), "us",
                                               us_of(m, i), "reads", lists.reads, "writes", lists.writes, "replayable",
-                                              replayable(m, op)));
+                                              replayable(op, refused)));
     }
+    free(refused);
     free(lists.written);
     return list;
 }
