@@ -263,7 +263,7 @@ struct spw_device {
         uint32_t users;          /* recorded operations that would work there */
     } workspace;
     struct spw_digest_ring *digests;
-    CUcontext digests_refused; /* where none are asked for any more: the kernel was refused, or their memory given back */
+    CUcontext digests_refused; /* where none are asked for: the kernel was refused, or their memory given back */
     struct spw_kept_iteration *kept;
     bool is_blind; /* nothing that is made again can be compared */
     struct spw_refusals *refusals;

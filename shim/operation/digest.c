@@ -520,6 +520,15 @@ int spw_digests_give_unlocking(struct spw_device *d)
     return r;
 }
 
+void spw_digests_allow_locked(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    if (!d->digests || d->digests->results || d->digests_refused != d->digests->context)
+        return;
+    d->digests_refused = NULL;
+    d->is_blind = false;
+}
+
 unsigned spw_digests_held_locked(const struct spw_device *d)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -84,10 +84,13 @@ unsigned spw_digests_held_locked(const struct spw_device *d);
 uint64_t spw_digests_bytes_locked(const struct spw_device *d);
 
 /* Gives their memory back, and all tickets with it: none is asked for in that context any more, as where the kernel was
- * refused. 0 is also that there is none. Lets go of the engine lock while it waits for what was asked, and for every gate
- * beside that; -ETIME: something of what was asked is gated. All is as it was then but for the tickets, as it is where the
- * driver fails. */
+ * refused, until that is allowed. 0 is also that there is none. Lets go of the engine lock while it waits for what was
+ * asked, and for every gate beside that; -ETIME: something of what was asked is gated. All is as it was then but for the
+ * tickets, as it is where the driver fails. */
 int spw_digests_give_unlocking(struct spw_device *d);
+
+/* There may be room for them again: where their memory was given back, they are asked for as at first from here on. */
+void spw_digests_allow_locked(struct spw_device *d);
 
 /* The context, which is current and synchronised, is about to go, and with it all tickets. */
 void spw_digests_context_gone_locked(CUcontext context);

@@ -5,6 +5,7 @@
 
 #include "context.h"
 #include "deferred_unmap.h"
+#include "digest.h"
 #include "follower.h"
 #include "host_memory.h"
 #include "lock.h"
@@ -76,6 +77,8 @@ static int set_unlocking(struct spw_device *d, uint64_t bytes, uint64_t *ret_sma
         bytes = d->total_bytes;
     if (bytes >= before) {
         d->handles.budget_bytes += bytes - before;
+        if (bytes > before)
+            spw_digests_allow_locked(d);
         return 0;
     }
     (void)spw_pool_reserves_trim_unlocking(d);

@@ -16,7 +16,7 @@ int spw_workspace_ready_unlocking(struct spw_device *d);
 
 /* The stash and that memory go to the cache, if nothing is kept in the one and nobody would work in the other; they are
  * taken again when they are wanted. Only where neither goes, and what an operation lacks is no more than digests take, these
- * go instead, for good (digest.h). True: some went. */
+ * go instead, until the budget is raised (digest.h). True: some went. */
 bool spw_own_memory_give_unlocking(struct spw_device *d, uint64_t lacking_bytes);
 
 /* The bytes of the budget that it takes, or will take once a plan with replays begins. */

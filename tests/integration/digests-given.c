@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "budget.h"
 #include "digest_calls.h"
 #include "result.h"
 
@@ -46,6 +47,27 @@ CHILD_TEST(slots_that_are_given_back_take_no_room_and_are_not_made_again)
     spw_unlock();
     assert_int_equal(d->handles.budget_bytes, budget);
     assert_int_equal(ask(s, p, 8, &ticket), 0);
+}
+
+/* In a larger budget there may be room for them. */
+CHILD_TEST(slots_that_were_given_back_are_asked_for_again_in_a_larger_budget)
+{
+    uint64_t smallest;
+    uint32_t ticket;
+    start();
+    const uint64_t budget = d->handles.budget_bytes;
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    CUstream s = new_stream();
+    assert_int_equal(ask(s, p, 8, &ticket), 0);
+    assert_int_equal(give(), 0);
+    assert_int_equal(spw_budget_set(d, budget, &smallest), 0);
+    assert_int_equal(ask(s, p, 8, &ticket), -ENOTSUP);
+    assert_int_equal(spw_budget_set(d, budget + GRANULE, &smallest), 0);
+    assert_int_equal(ask(s, p, 8, &ticket), 0);
+    assert_int_equal(send(s), 0);
+    OK(cuStreamSynchronize(s));
+    (void)answered(ticket);
+    assert_int_equal(d->foreign_bytes, RING_BYTES);
 }
 
 static atomic_int expired;
@@ -171,6 +193,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_that_are_given_back_take_no_room_and_are_not_made_again),
+        cmocka_unit_test(slots_that_were_given_back_are_asked_for_again_in_a_larger_budget),
         cmocka_unit_test(slots_that_something_gated_will_write_to_are_not_given_back),
         cmocka_unit_test(nobody_is_kept_from_the_lock_while_something_is_gated_beside_slots),
         cmocka_unit_test(slots_behind_slow_work_are_waited_for_while_another_stream_is_gated),

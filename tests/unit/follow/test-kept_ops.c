@@ -1,5 +1,6 @@
 /* test-kept_ops.c - a training loop on the fake device whose plan has activations made again: its operations are kept, what
  * is dropped comes back in time, and every byte is what it would have been. */
+#include "budget.h"
 #include "by-plan.h"
 #include "device_loop.h"
 #include "verify.h"
@@ -167,6 +168,13 @@ static void steps(unsigned count)
         step();
 }
 
+static uint64_t replays_in_steps(unsigned count)
+{
+    const uint64_t before = spw_replayed.count[SPW_REPLAY_PLAN];
+    steps(count);
+    return spw_replayed.count[SPW_REPLAY_PLAN] - before;
+}
+
 static unsigned fenced_in_steps(unsigned count)
 {
     loop.fenced = 0;
@@ -197,8 +205,7 @@ static void activations_are_made_again_by_plan(void **state)
         start(13 * BYTES, counts);
         steps(KNOWN_AFTER + 3);
         const struct spw_replayed before = spw_replayed;
-        steps(20);
-        assert_true(spw_replayed.count[SPW_REPLAY_PLAN] - before.count[SPW_REPLAY_PLAN] >= 20);
+        assert_true(replays_in_steps(20) >= 20);
         assert_int_equal(spw_replayed.count[SPW_REPLAY_DEMAND], before.count[SPW_REPLAY_DEMAND]);
         assert_int_equal(spw_replayed.count[SPW_REPLAY_RESCUE], before.count[SPW_REPLAY_RESCUE]);
         assert_int_equal(spw_replayed.postponed_count, before.postponed_count);
@@ -251,8 +258,7 @@ static void what_runs_again_waits_for_what_the_program_is_about_to_free(void **s
         steps(KNOWN_AFTER);
         const struct spw_replayed before = spw_replayed;
         const uint64_t copied = fake_counts()->copies_out;
-        steps(20);
-        assert_true(spw_replayed.count[SPW_REPLAY_PLAN] - before.count[SPW_REPLAY_PLAN] >= 20);
+        assert_true(replays_in_steps(20) >= 20);
         assert_int_equal(spw_replayed.postponed_count, before.postponed_count);
         assert_int_equal(fake_counts()->copies_out - copied, usual);
         block_at(idler)->pinned = false;
@@ -284,14 +290,12 @@ static void what_is_dropped_off_the_course_comes_on_demand(void **state)
     assert_true(spw_replayed.count[SPW_REPLAY_DEMAND] > 0);
     check();
     steps(4);
-    const uint64_t before = spw_replayed.count[SPW_REPLAY_PLAN];
-    steps(4);
-    assert_true(spw_replayed.count[SPW_REPLAY_PLAN] >= before + 4);
+    assert_true(replays_in_steps(4) >= 4);
     check();
     nobody_is_left();
 }
 
-static unsigned needed_all; /* times */
+static unsigned needed_all, needed_at; /* times; behind which layer, LAYERS: behind the step */
 
 /* What there is room for in the budget, but not beside what is kept for running operations again. */
 static size_t all_but_kept(void)
@@ -300,9 +304,10 @@ static size_t all_but_kept(void)
     return device->handles.budget_bytes - spw_reclaim_unmovable_bytes_locked(device) + own;
 }
 
+static size_t beside; /* more than that */
 static void need_tensor(void)
 {
-    const CUdeviceptr large = allocate(all_but_kept());
+    const CUdeviceptr large = allocate(all_but_kept() + beside);
     launch(LOAD + 60, &large, 0, 1, 3);
     release(large);
 }
@@ -312,8 +317,7 @@ static void need_slab(void)
 {
     enum { SMALL = BYTES / SLOT_BYTES }; /* more than what is there has room for */
     CUdeviceptr small[SMALL];
-    const size_t own = all_but_kept() + spw_reclaim_unmovable_bytes_locked(device) - device->handles.budget_bytes;
-    const CUdeviceptr large = allocate(all_but_kept() - own);
+    const CUdeviceptr large = allocate(device->handles.budget_bytes - spw_reclaim_unmovable_bytes_locked(device));
     launch(LOAD + 60, &large, 0, 1, 3);
     block_at(large)->pinned = true;
     for (unsigned i = 0; i < SMALL; i++)
@@ -332,7 +336,6 @@ static void need_memory_of_the_driver(void)
 }
 
 static void (*need)(void);
-static unsigned needed_at; /* behind that layer; LAYERS: behind the step */
 
 static void need_all(unsigned layer)
 {
@@ -357,9 +360,7 @@ static void keeps_nothing_from(void (*what)(void), unsigned layer, bool counts)
     assert_int_equal(needed_all, 1);
     check();
     steps(4);
-    const uint64_t before = spw_replayed.count[SPW_REPLAY_PLAN];
-    steps(4);
-    assert_true(spw_replayed.count[SPW_REPLAY_PLAN] >= before + 4);
+    assert_true(replays_in_steps(4) >= 4);
     assert_int_equal(spw_replayed.failed_count, 0);
     check();
     nobody_is_left();
@@ -374,6 +375,26 @@ static void nothing_that_fits_alone_is_refused_for_what_is_kept_for_replays(void
         keeps_nothing_from(need_memory_of_the_driver, LAYERS / 2, counts);
         keeps_nothing_from(need_slab, LAYERS, counts); /* nothing is dropped: there is no room to make anything */
     }
+}
+
+/* Without them nothing runs again, until the budget has room for them. */
+static void slots_that_were_given_back_come_back_with_a_larger_budget(void **state)
+{
+    start(14 * BYTES, false);
+    device->workspace.wanted_bytes = BYTES;
+    steps(KNOWN_AFTER + 3);
+    beside = spw_digests_bytes_locked(device);
+    need_tensor();
+    beside = 0;
+    assert_int_equal(spw_digests_bytes_locked(device), 0);
+    spw_verify_reset(); /* and nothing was compared that could run again without */
+    steps(KNOWN_AFTER);
+    assert_int_equal(replays_in_steps(4), 0);
+    assert_int_equal(spw_budget_set(device, spw_budget_locked(device) + 1, &(uint64_t){0}), 0);
+    steps(KNOWN_AFTER + 4);
+    assert_true(replays_in_steps(10) >= 10);
+    assert_true(spw_digests_bytes_locked(device) > 0);
+    nobody_is_left();
 }
 
 static void give_what_is_in_use(unsigned layer)
@@ -565,6 +586,7 @@ int main(void)
         cmocka_unit_test(what_runs_again_waits_for_what_the_program_is_about_to_free),
         cmocka_unit_test(what_is_dropped_off_the_course_comes_on_demand),
         cmocka_unit_test(nothing_that_fits_alone_is_refused_for_what_is_kept_for_replays),
+        cmocka_unit_test(slots_that_were_given_back_come_back_with_a_larger_budget),
         cmocka_unit_test(what_is_kept_for_replays_stays_while_they_need_it),
         cmocka_unit_test(nothing_is_dropped_when_operations_may_change),
         cmocka_unit_test(what_is_made_wrong_is_restored),
