@@ -22,11 +22,13 @@ static int pin(void *ctx, void *address, size_t bytes)
     return spw_result(SPW_ASK(cuMemHostRegister_v2, address, bytes, CU_MEMHOSTREGISTER_PORTABLE));
 }
 
+/* What was registered while a context was current goes with that context: then there is nothing to undo. */
 static int unpin(void *ctx, void *address, size_t bytes)
 {
     (void)ctx;
     (void)bytes;
-    return spw_result(SPW_ASK(cuMemHostUnregister, address));
+    const CUresult r = SPW_ASK_QUIETLY(cuMemHostUnregister, address);
+    return r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ? 0 : spw_result(spw_ask_answer("cuMemHostUnregister", r));
 }
 
 /* What the driver allocates goes with the context that was current then. Only a primary context stays as long as we do; in

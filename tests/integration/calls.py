@@ -66,6 +66,7 @@ def in_less(share):
         finished = run([PROGRAM], budget=budget)
         same_in_budget(without, finished, budget)
         require(finished.copied("d2h") > without.copied("d2h"), "nothing was moved, so nothing was tested")
+        require("the driver refused" not in finished.errors, finished.errors)
 
 
 def in_the_least():
