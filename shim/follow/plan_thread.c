@@ -16,6 +16,7 @@
 #include "bounds/bounds.h"
 #include "planners/planners.h"
 #include "lock.h"
+#include "plan/own.h"
 #include "recorded_op.h"
 #include "search/compose.h"
 #include "settings.h"
@@ -104,14 +105,6 @@ static int take(struct spw_course_plan *to, const struct spw_course *course, con
 }
 
 /* ---- one plan ---- */
-
-/* Where little is lacking, most of it is left to the plan all the same. */
-static uint64_t bytes_to_plan_with(const struct spw_graph *graph, const struct spw_plan_terms *terms)
-{
-    const uint64_t bytes = terms->device_bytes, usual = (uint64_t)((double)bytes * terms->reserve);
-    const uint64_t lacking = graph->peak_bytes > bytes ? graph->peak_bytes - bytes : 0;
-    return bytes - (lacking / 2 < usual ? lacking / 2 : usual);
-}
 
 /* For an operation whose duration could not be had: what the others take on average. */
 static double usual_us(const struct spw_course *course)
@@ -203,7 +196,7 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
         return -ENOMEM;
     const struct spw_plan_choices *begin_with = terms->begin_with;
     struct spw_plan_request request = {.graph = graph,
-                                       .device_bytes = bytes_to_plan_with(graph, terms),
+                                       .device_bytes = spw_own_to_plan_with(graph, terms->device_bytes, terms->reserve),
                                        .host_bytes = terms->host_bytes,
                                        .may_copy = true,
                                        .may_replay = terms->may_replay,

@@ -12,10 +12,10 @@
 #include "log.h"
 #include "mover.h"
 #include "own_memory.h"
+#include "plan/own.h"
 #include "plan_stats.h"
 #include "settings.h"
 #include "slab.h"
-#include "stash.h"
 #include "steptime.h"
 
 enum {
@@ -30,9 +30,8 @@ static const double LOSES = 1.05;  /* against on demand: it is judged at once */
 static const double STRAYS = 1.15; /* from what it was */
 static const double FAR = 1.15; /* from the best plan: more or less memory makes no such difference, so no other is tried */
 
-/* Of the budget, for what a plan does not know: memory that is taken before it is used, and given back a little later than
- * it could be. The first plan's, the second's, and the third's, where less was better and where it was not. */
-static const double FIRST_RESERVE = 0.03, SECOND_RESERVE = 0.015, LESS_RESERVE = 0.0075, MORE_RESERVE = 0.05;
+/* Beside the first plan's (own.h): the second's, and the third's, where less was better and where it was not. */
+static const double SECOND_RESERVE = 0.015, LESS_RESERVE = 0.0075, MORE_RESERVE = 0.05;
 
 /* ---- states ---- */
 
@@ -167,11 +166,10 @@ static void terms_of(const struct spw_device *d, const struct spw_tuned_iteratio
                      struct spw_plan_terms *ret)
 {
     const uint64_t budget = d->handles.budget_bytes, granule = (uint64_t)1 << d->granule_shift;
-    const uint64_t own = spw_stash_bytes(budget, granule) + spw_workspace_bytes_locked(d);
-    const uint64_t fixed = spw_slab_total_bytes_locked(d) + (tuned->may_replay ? own : 0);
+    const struct spw_own own = {granule, spw_slab_total_bytes_locked(d), spw_workspace_bytes_locked(d)};
     struct spw_bandwidth bandwidth;
     (void)spw_bandwidth_locked(d->ordinal, &bandwidth); /* a guess is better than nothing */
-    *ret = (struct spw_plan_terms){.device_bytes = budget > fixed ? budget - fixed : 0,
+    *ret = (struct spw_plan_terms){.device_bytes = spw_own_rest(&own, budget, tuned->may_replay),
                                    .reserve = reserve,
                                    .host_bytes = host_bytes_of_one(),
                                    .granule_bytes = granule,
@@ -283,7 +281,7 @@ void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *tuned)
     struct spw_plan_terms terms;
     struct spw_course_plan *plan = NULL;
     const bool wait = spw_settings_get()->plan == SPW_PLAN_WAIT;
-    terms_of(d, tuned, FIRST_RESERVE, &terms);
+    terms_of(d, tuned, SPW_FIRST_RESERVE, &terms);
     tuned->tried = 1;
     if (tuned->state == SPW_TUNING_UNPLANNED)
         enter(tuned, SPW_TUNING_FIRST);
@@ -408,7 +406,7 @@ static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_it
     tuned->knows_more = false;
     tuned->tried = 1;
     enter(tuned, tuned->best_us > 0 ? SPW_TUNING_TRYING : SPW_TUNING_FIRST);
-    plan_with(d, tuned, FIRST_RESERVE);
+    plan_with(d, tuned, SPW_FIRST_RESERVE);
 }
 
 bool spw_tuning_wants_versions(const struct spw_tuned_iteration *tuned)

@@ -1,46 +1,23 @@
-/* slab.c - size classes, slots and their reuse. */
+/* slab.c - slots and their reuse. */
 #include "slab.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { CLASS_STEP = 256, LINEAR_CLASSES = 8, CLASSES = 96, SLOTS_WANTED = 8, LOOK_AT = 8, FEW = 256 };
+#include "plan/slots.h"
 
-#define SLAB_LEAST_BYTES ((size_t)64 << 10)
+enum { LOOK_AT = 8 };
 
 struct spw_slab_set {
-    struct spw_slot *free_first[CLASSES];
+    struct spw_slot *free_first[SPW_SLOT_CLASSES];
     struct spw_slab *slabs;
     uint64_t bytes;
 };
 
-/* Sizes 256, 512, … 2048, then four steps for each doubling: at most a fifth is lost to rounding. */
-static unsigned class_of(size_t bytes)
-{
-    size_t units = (bytes + CLASS_STEP - 1) / CLASS_STEP;
-    if (units <= LINEAR_CLASSES)
-        return (unsigned)units - 1;
-    unsigned top = 63 - (unsigned)__builtin_clzll(units - 1);
-    unsigned quarter = (unsigned)((units - 1) >> (top - 2)) & 3;
-    return LINEAR_CLASSES + (top - 3) * 4 + quarter;
-}
-
-static size_t class_bytes(unsigned c)
-{
-    if (c < LINEAR_CLASSES)
-        return (size_t)(c + 1) * CLASS_STEP;
-    unsigned top = (c - LINEAR_CLASSES) / 4 + 3, quarter = (c - LINEAR_CLASSES) % 4;
-    return ((((size_t)4 + quarter + 1) << (top - 2))) * CLASS_STEP; /* NOLINT(clang-analyzer-core.*): top is at most 64 */
-}
-
 size_t spw_slab_bytes(const struct spw_device *d, size_t bytes)
 {
-    size_t granule = (size_t)1 << d->granule_shift;
-    size_t wanted = class_bytes(class_of(bytes)) * SLOTS_WANTED;
-    if (wanted < SLAB_LEAST_BYTES && granule < SLAB_LEAST_BYTES)
-        wanted = SLAB_LEAST_BYTES;
-    return (wanted + granule - 1) & ~(granule - 1);
+    return spw_slot_slab_bytes((size_t)1 << d->granule_shift, bytes);
 }
 
 static bool usable(struct spw_slot *slot, struct spw_stream *s)
@@ -49,18 +26,11 @@ static bool usable(struct spw_slot *slot, struct spw_stream *s)
              : spw_uses_done_locked(&slot->uses);
 }
 
-/* A slab takes a granule at least. One for such small allocations has so many slots that a few allocations of each of many
- * sizes take as many granules, and hardly anything of them: these share. */
-static bool is_shared(size_t slab_bytes, size_t bytes)
-{
-    return slab_bytes > FEW * class_bytes(class_of(bytes));
-}
-
 /* The list of the smallest slots that are large enough. NULL: there are none. */
 static struct spw_slot **first_free(const struct spw_device *d, size_t bytes)
 {
-    const unsigned least = class_of(bytes), most = is_shared(spw_slab_bytes(d, bytes), bytes) ? CLASSES : least + 1;
-    for (unsigned c = least; c < most; c++)
+    const unsigned end = spw_slot_class_end((size_t)1 << d->granule_shift, bytes);
+    for (unsigned c = spw_slot_class(bytes); c < end; c++)
         if (d->slabs->free_first[c])
             return &d->slabs->free_first[c];
     return NULL;
@@ -93,14 +63,12 @@ int spw_slab_take_locked(struct spw_device *d, size_t bytes, struct spw_stream *
     return 0;
 }
 
-/* The first slab that is shared has few slots, so that those of other sizes can share it. */
-static unsigned class_of_new(const struct spw_slab_set *set, size_t slab_bytes, size_t bytes)
+static bool has_slab_of(const struct spw_slab_set *set, unsigned class)
 {
-    const unsigned wide = class_of(slab_bytes / FEW);
-    bool is_first = is_shared(slab_bytes, bytes);
-    for (const struct spw_slab *slab = set->slabs; slab && is_first; slab = slab->next)
-        is_first = slab->slot_bytes != class_bytes(wide);
-    return is_first ? wide : class_of(bytes);
+    bool has = false;
+    for (const struct spw_slab *slab = set->slabs; slab && !has; slab = slab->next)
+        has = slab->slot_bytes == spw_slot_class_bytes(class);
+    return has;
 }
 
 int spw_slab_add_locked(struct spw_device *d, struct spw_block *backing, size_t bytes)
@@ -110,15 +78,16 @@ int spw_slab_add_locked(struct spw_device *d, struct spw_block *backing, size_t 
         d->slabs = calloc(1, sizeof(*d->slabs));
     if (!d->slabs)
         return -ENOMEM;
-    const unsigned c = class_of_new(d->slabs, backing->size_bytes, bytes);
-    uint32_t count = (uint32_t)(backing->size_bytes / class_bytes(c));
+    const bool has_wide = has_slab_of(d->slabs, spw_slot_wide_class(backing->size_bytes));
+    const unsigned c = spw_slot_class_of_new(backing->size_bytes, bytes, has_wide);
+    uint32_t count = (uint32_t)(backing->size_bytes / spw_slot_class_bytes(c));
     struct spw_slab *slab = calloc(1, sizeof(*slab) + count * sizeof(slab->slots[0]));
     if (!slab)
         return -ENOMEM;
     slab->object.kind = SPW_KIND_SLAB;
     slab->object.device = (uint16_t)d->ordinal;
     slab->backing = backing;
-    slab->slot_bytes = (uint32_t)class_bytes(c);
+    slab->slot_bytes = (uint32_t)spw_slot_class_bytes(c);
     slab->slot_count = count;
     for (uint32_t i = count; i > 0; i--) {
         struct spw_slot *slot = &slab->slots[i - 1];
@@ -152,7 +121,7 @@ CUdeviceptr spw_slot_address(const struct spw_slot *slot)
 void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    unsigned c = class_of(slot->slab->slot_bytes);
+    unsigned c = spw_slot_class(slot->slab->slot_bytes);
     slot->size_bytes = 0;
     slot->kept = slot->content.needed || slot->lent;
     if (slot->kept)
@@ -170,7 +139,7 @@ void spw_slab_give_locked(struct spw_device *d, struct spw_slot *slot, struct sp
 
 static void unlink_slots(struct spw_slab_set *set, const struct spw_slab *slab)
 {
-    struct spw_slot **at = &set->free_first[class_of(slab->slot_bytes)];
+    struct spw_slot **at = &set->free_first[spw_slot_class(slab->slot_bytes)];
     while (*at) {
         if ((*at)->slab == slab)
             *at = (*at)->next_free;

@@ -7,15 +7,6 @@
 #define SPILLWAY_SHIM_STASH_H
 #include "ledger.h"
 
-#define SPW_STASH_MAX_BYTES ((uint64_t)4 << 20)
-
-/* How large it is: a 64th of the budget at most, in whole granules. */
-static inline uint64_t spw_stash_bytes(uint64_t budget_bytes, uint64_t granule_bytes)
-{
-    const uint64_t share = budget_bytes / 64, bytes = share < SPW_STASH_MAX_BYTES ? share : SPW_STASH_MAX_BYTES;
-    return bytes < granule_bytes ? granule_bytes : bytes / granule_bytes * granule_bytes;
-}
-
 /* The block, which is resident for good and nobody else's, is the stash of the device (own_memory.h). 0 or -ENOMEM. */
 int spw_stash_open_locked(struct spw_device *d, struct spw_block *b);
 bool spw_stash_is_open_locked(const struct spw_device *d);

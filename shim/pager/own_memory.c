@@ -8,6 +8,7 @@
 #include "digest.h"
 #include "engine.h"
 #include "mempool_stats.h"
+#include "plan/own.h"
 #include "reclaim.h"
 #include "stash.h"
 #include "unmanaged.h"

@@ -26,10 +26,10 @@ def answer(*arguments):
     return done.stdout
 
 
-def traced(folder, *options, profile="off"):
+def traced(folder, *options, profile="off", command=COMMAND):
     """What a trace with these options is, and the run that it is of."""
     trace = os.path.join(folder, "trace" + "".join(options))
-    finished = run(COMMAND, env={**WAITING, "SPILLWAY_PROFILE": profile}, options=["--mode", "trace", *options, "--output", trace], timeout=200)
+    finished = run(command, env={**WAITING, "SPILLWAY_PROFILE": profile}, options=["--mode", "trace", *options, "--output", trace], timeout=200)
     succeeded(finished)
     return trace, finished
 
@@ -54,19 +54,29 @@ def _():
         require(not refused(untried), refused(untried))
 
 
+def as_promised(folder, command, shares):
+    plain = run(command, env=SLOW)
+    trace, _ = traced(folder, "--probe", command=command)
+    for share in shares:
+        budget = plain.peak * share // 100
+        promised = json.loads(answer("plan", trace, "--json", f"--budget={budget}"))
+        finished = run(command, budget=budget, env={**WAITING, "SPILLWAY_PROFILE": "off"}, timeout=200)
+        same_in_budget(plain, finished, budget)
+        predicted = finished.summary["devices"][0]["planned"]["predicted_us"]
+        print(f"# {command[0]} at {share} %: {promised['time_us']:.0f} us promised, {predicted:.0f} planned")
+        require(1 / PLANNED <= predicted / promised["time_us"] <= PLANNED, promised["time_us"], predicted)
+
+
 @sentence("what the trace promises of a budget is what a run within it plans")
 def _():
-    plain = run(COMMAND, env=SLOW)
     with tempfile.TemporaryDirectory(prefix="spillway-probed-") as folder:
-        trace, _ = traced(folder, "--probe")
-        for share in (70, 55):
-            budget = plain.peak * share // 100
-            promised = json.loads(answer("plan", trace, "--json", f"--budget={budget}"))
-            finished = run(COMMAND, budget=budget, env={**WAITING, "SPILLWAY_PROFILE": "off"}, timeout=200)
-            same_in_budget(plain, finished, budget)
-            predicted = finished.summary["devices"][0]["planned"]["predicted_us"]
-            print(f"# {share} %: {promised['time_us']:.0f} us promised, {predicted:.0f} planned")
-            require(1 / PLANNED <= predicted / promised["time_us"] <= PLANNED, promised["time_us"], predicted)
+        as_promised(folder, COMMAND, (70, 55))
+
+
+@sentence("so it is where what the run takes for itself, and small allocations, are a good part of the budget")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-probed-") as folder:
+        as_promised(folder, ["crossing", "--steps", "40"], (80, 60, 40))
 
 
 @sentence("a run of the same program recomputes from its first plan on, by what the trace found out")

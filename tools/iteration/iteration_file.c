@@ -232,16 +232,19 @@ static int take_machine(struct reading *r)
     if (!json_is_object(object))
         return json_text_refuse(r->text, r->problem, "machine", "an object");
     const json_t *granule = json_object_get(object, "granule_bytes"), *duplex = json_object_get(object, "duplex"),
-                 *move = json_object_get(object, "move_us");
+                 *move = json_object_get(object, "move_us"), *slabs = json_object_get(object, "slab_bytes");
     if (granule && !(json_is_integer(granule) && json_integer_value(granule) >= 0 && json_integer_value(granule) <= 1 << 30))
         return refuse_field(r, "machine", "granule_bytes", "a whole number of bytes from 0 to 1073741824");
     if (duplex && !(json_is_number(duplex) && json_number_value(duplex) > 0 && json_number_value(duplex) <= 1))
         return refuse_field(r, "machine", "duplex", "a share above 0, and 1 at most");
     if (move && !(json_is_number(move) && json_number_value(move) >= 0 && json_number_value(move) <= 1e6))
         return refuse_field(r, "machine", "move_us", "microseconds from 0 to 1000000");
+    if (slabs && !(json_is_integer(slabs) && json_integer_value(slabs) >= 0))
+        return refuse_field(r, "machine", "slab_bytes", "a whole number of bytes, not negative");
     m->granule_bytes = granule ? (uint64_t)json_integer_value(granule) : 0;
     m->duplex = duplex ? json_number_value(duplex) : 1;
     m->move_us = move ? json_number_value(move) : 0;
+    m->slab_bytes = slabs ? (uint64_t)json_integer_value(slabs) : 0;
     return 0;
 }
 

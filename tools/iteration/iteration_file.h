@@ -19,6 +19,7 @@ struct iteration_machine {
     uint64_t granule_bytes; /* memory is handed out in multiples of it; 0: in bytes */
     double duplex;          /* speed of a copy beside one in the other direction, as a share */
     double move_us;         /* that each copy takes longer than its bytes */
+    uint64_t slab_bytes;    /* what small allocations take beyond their sizes */
 };
 
 struct iteration_id {

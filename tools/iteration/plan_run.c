@@ -12,6 +12,8 @@
 #include "progress.h"
 #include "see.h"
 
+#define FREE 1.005 /* times the operations: nothing is left to gain by another plan */
+
 static double now_s(void *context)
 {
     struct timespec t;
@@ -19,10 +21,10 @@ static double now_s(void *context)
     return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static struct spw_plan_request request_of(const struct plan_wish *wish, uint64_t budget_bytes)
+static struct spw_plan_request request_of(const struct plan_wish *wish, uint64_t device_bytes)
 {
     return (struct spw_plan_request){.graph = wish->graph,
-                                     .device_bytes = budget_bytes,
+                                     .device_bytes = device_bytes,
                                      .host_bytes = wish->host_bytes,
                                      .may_copy = wish->may_copy,
                                      .may_replay = wish->may_replay,
@@ -50,6 +52,9 @@ int plan_wish_for(struct iteration *it, uint64_t granule_bytes, struct plan_wish
         wish->machine.chunk_bytes = in_one_piece;
         wish->machine.chunk_us = it->machine.move_us;
     }
+    if (it->machine.granule_bytes)
+        wish->own = (struct spw_own){.granule_bytes = granule_bytes ? granule_bytes : it->machine.granule_bytes,
+                                     .slab_bytes = it->machine.slab_bytes};
     if (granule_bytes)
         return spw_graph_round_up(it->graph, granule_bytes, 0);
     const uint64_t half = it->machine.granule_bytes / 2; /* what is below shares granules */
@@ -83,7 +88,7 @@ static int try_once(const struct plan_wish *wish, const struct plan_outcome *out
         shaken->tensors[i].d2h_us = graph->tensors[i].d2h_us * (1 + wish->jitter * random_share(state));
         shaken->tensors[i].h2d_us = graph->tensors[i].h2d_us * (1 + wish->jitter * random_share(state));
     }
-    const int r = spw_timeline(shaken, &outcome->plan.schedule, &machine, outcome->budget_bytes, NULL, &timing, NULL);
+    const int r = spw_timeline(shaken, &outcome->plan.schedule, &machine, outcome->rest_bytes, NULL, &timing, NULL);
     *ret_ratio = shaken->compute_us > 0 ? timing.time_us / shaken->compute_us : 1;
     return r;
 }
@@ -121,14 +126,14 @@ static int time_and_check(const struct plan_wish *wish, struct plan_outcome *out
 {
     const struct spw_schedule *schedule = &outcome->plan.schedule;
     const struct spw_machine machine = machine_of(wish);
-    const struct spw_check_rules rules = {outcome->budget_bytes, wish->host_bytes, wish->may_replay, wish->may_copy, false};
+    const struct spw_check_rules rules = {outcome->rest_bytes, wish->host_bytes, wish->may_replay, wish->may_copy, false};
     struct spw_check check;
     free(outcome->start_us);
     outcome->start_us = malloc((schedule->count + 1) * sizeof *outcome->start_us);
     struct spw_timed_step *events = malloc((schedule->count + 1) * sizeof *events);
     int r = outcome->start_us && events ? 0 : -ENOMEM;
     if (r == 0)
-        r = spw_timeline(wish->graph, schedule, &machine, outcome->budget_bytes, outcome->start_us, &outcome->plan.timing,
+        r = spw_timeline(wish->graph, schedule, &machine, outcome->rest_bytes, outcome->start_us, &outcome->plan.timing,
                          NULL);
     for (size_t i = 0; i < schedule->count && r == 0; i++)
         events[i] = (struct spw_timed_step){schedule->steps[i].kind, schedule->steps[i].id, outcome->start_us[i]};
@@ -147,33 +152,96 @@ static int time_and_check(const struct plan_wish *wish, struct plan_outcome *out
     return r == 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 
-/* That of the plan; without one it is looked for. */
-static int find_bound(const struct plan_wish *wish, struct plan_outcome *outcome)
+/* That of the plan, where it was made with all that there is; else it is looked for. */
+static int find_bound(const struct plan_wish *wish, uint64_t planned_with, struct plan_outcome *outcome)
 {
     struct spw_bounds bounds = {.best_us = outcome->plan.lower_bound_us, .best = outcome->plan.bound};
     const struct spw_bounds_terms terms = {.duplex = wish->machine.duplex};
-    const int r = outcome->result == 0 ? 0
-                                       : spw_bounds_within(wish->graph, outcome->budget_bytes, wish->may_copy,
-                                                           wish->may_replay, &terms, &bounds);
+    const int r =
+        outcome->result == 0 && planned_with == outcome->rest_bytes
+            ? 0
+            : spw_bounds_within(wish->graph, outcome->rest_bytes, wish->may_copy, wish->may_replay, &terms, &bounds);
     outcome->lower_bound_us = bounds.best_us;
     outcome->bound = bounds.best;
     return r;
 }
 
+/* Where all fits, nothing moves, and a run takes nothing for itself. */
+static bool fits(const struct plan_wish *wish, uint64_t budget_bytes)
+{
+    return !wish->own.granule_bytes || wish->graph->peak_bytes <= budget_bytes;
+}
+
+/* As a run does: a share of the rest is left alone, unless there would be no plan. */
+static int make_as_run(const struct plan_wish *wish, struct plan_outcome *outcome, uint64_t *ret_planned_with)
+{
+    const bool is_ample = fits(wish, outcome->budget_bytes);
+    outcome->rest_bytes =
+        is_ample ? outcome->budget_bytes : spw_own_rest(&wish->own, outcome->budget_bytes, wish->may_replay);
+    *ret_planned_with =
+        is_ample ? outcome->rest_bytes : spw_own_to_plan_with(wish->graph, outcome->rest_bytes, SPW_FIRST_RESERVE);
+    struct spw_plan_request request = request_of(wish, *ret_planned_with);
+    int r = spw_plan_make(outcome->planner, &request, &outcome->plan);
+    if (r == -ENOSPC && *ret_planned_with < outcome->rest_bytes) {
+        *ret_planned_with = request.device_bytes = outcome->rest_bytes;
+        r = spw_plan_make(outcome->planner, &request, &outcome->plan);
+    }
+    return r;
+}
+
+/* A plan of copies alone, for which there is more of the budget. Not searched for thoroughly where that would hardly make it
+ * take less than `than_us`; the result is then -ENOSPC, as where there is none. */
+static int make_of_copies(const struct plan_wish *wish, double than_us, struct plan_outcome *outcome,
+                          uint64_t *ret_planned_with)
+{
+    static const double brief_s = 0.02, search_gains = 1.1;
+    struct plan_wish copies = *wish;
+    copies.may_replay = false;
+    if (copies.time_limit_s <= 0 || copies.time_limit_s > brief_s)
+        copies.time_limit_s = brief_s;
+    int r = make_as_run(&copies, outcome, ret_planned_with);
+    if (r < 0)
+        return r;
+    const bool is_near = outcome->plan.timing.time_us < search_gains * than_us;
+    spw_plan_finish(&outcome->plan);
+    copies.time_limit_s = wish->time_limit_s;
+    return is_near ? make_as_run(&copies, outcome, ret_planned_with) : -ENOSPC;
+}
+
+/* A run goes on with its plan of copies alone as long as no other takes less. */
+static int make_best(const struct plan_wish *wish, struct plan_outcome *outcome, uint64_t *ret_planned_with)
+{
+    struct plan_outcome other = *outcome;
+    uint64_t planned_with;
+    outcome->result = make_as_run(wish, outcome, ret_planned_with);
+    if (outcome->result == -ENOMEM)
+        return -ENOMEM;
+    const double time_us = outcome->result == 0 ? outcome->plan.timing.time_us : INFINITY;
+    const bool is_alone = !wish->may_replay || !wish->may_copy || fits(wish, outcome->budget_bytes) ||
+                          time_us <= FREE * wish->graph->compute_us;
+    other.result = is_alone ? -ENOSPC : make_of_copies(wish, time_us, &other, &planned_with);
+    if (other.result == 0 && other.plan.timing.time_us < time_us) {
+        const struct plan_outcome worse = *outcome;
+        *outcome = other;
+        *ret_planned_with = planned_with;
+        other = worse;
+    }
+    if (other.result == 0)
+        spw_plan_finish(&other.plan);
+    return other.result == -ENOMEM ? -ENOMEM : 0;
+}
+
 int plan_make(const struct plan_wish *wish, const struct spw_planner *planner, uint64_t budget_bytes,
               struct plan_outcome *ret_outcome)
 {
-    const struct spw_plan_request request = request_of(wish, budget_bytes);
     struct plan_outcome outcome = {.planner = planner, .budget_bytes = budget_bytes};
     const double begun_s = now_s(NULL);
-    outcome.result = spw_plan_make(planner, &request, &outcome.plan);
+    uint64_t planned_with = 0;
+    int r = make_best(wish, &outcome, &planned_with);
     outcome.planning_s = now_s(NULL) - begun_s;
-    int r = outcome.result == -ENOMEM ? -ENOMEM : find_bound(wish, &outcome);
-    if (r < 0) {
-        plan_outcome_finish(&outcome);
-        return r;
-    }
-    if (outcome.result == 0) {
+    if (r == 0)
+        r = find_bound(wish, planned_with, &outcome);
+    if (r == 0 && outcome.result == 0) {
         r = time_and_check(wish, &outcome);
         if (r == 0 && wish->jitter > 0)
             r = shake(wish, &outcome);
@@ -193,15 +261,33 @@ void plan_outcome_finish(struct plan_outcome *outcome)
     outcome->start_us = NULL;
 }
 
-int plan_smallest(const struct plan_wish *wish, const struct spw_planner *planner, uint64_t *ret_bytes)
+/* The least bytes for tensors, and the budget that leaves so many. 0 or -ENOMEM; *ret_bytes is 0 where there is no plan. */
+static int smallest(const struct plan_wish *wish, const struct spw_planner *planner, bool may_replay, uint64_t *ret_bytes)
 {
     struct spw_plan_request request = request_of(wish, wish->graph->peak_bytes);
+    request.may_replay = may_replay;
     request.time_limit_s = 0.001; /* whether there is a plan is known before the search begins */
     request.now_s = now_s;
     const int r = spw_plan_smallest(planner, &request, ret_bytes, NULL);
+    const uint64_t peak_bytes = wish->graph->peak_bytes;
     if (r < 0)
         *ret_bytes = 0;
+    else if (*ret_bytes < peak_bytes)
+        *ret_bytes = spw_own_budget_for(&wish->own, *ret_bytes, may_replay);
+    if (r == 0 && *ret_bytes > peak_bytes && peak_bytes >= wish->graph->least_bytes)
+        *ret_bytes = peak_bytes; /* where nothing moves */
     return r == -ENOMEM ? r : 0;
+}
+
+int plan_smallest(const struct plan_wish *wish, const struct spw_planner *planner, uint64_t *ret_bytes)
+{
+    uint64_t copies_bytes = 0;
+    int r = smallest(wish, planner, wish->may_replay, ret_bytes);
+    if (r == 0 && wish->own.granule_bytes && wish->may_replay && wish->may_copy)
+        r = smallest(wish, planner, false, &copies_bytes);
+    if (copies_bytes && copies_bytes < *ret_bytes)
+        *ret_bytes = copies_bytes;
+    return r;
 }
 
 /* ---- many ---- */
@@ -224,6 +310,8 @@ static int take_over(const struct plan_wish *wish, struct plan_outcome *outcome,
         outcome->result = 0;
         outcome->plan.planner = outcome->planner;
     }
+    if (outcome->rest_bytes < less->rest_bytes) /* that one copies only, and has more for it */
+        outcome->rest_bytes = less->rest_bytes;
     int r = spw_schedule_copy(&outcome->plan.schedule, &less->plan.schedule, wish->graph);
     if (r == 0)
         r = time_and_check(wish, outcome);

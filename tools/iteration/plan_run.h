@@ -2,12 +2,14 @@
 #ifndef SPILLWAY_TOOLS_PLAN_RUN_H
 #define SPILLWAY_TOOLS_PLAN_RUN_H
 #include "iteration_file.h"
+#include "plan/own.h"
 #include "planners/planners.h"
 
 struct plan_wish {
     const struct spw_graph *graph;
     uint64_t host_bytes; /* UINT64_MAX: any number */
     bool may_copy, may_replay;
+    struct spw_own own;         /* what a run takes of a budget for itself */
     struct spw_machine machine; /* what costs time besides; its host_bytes are not looked at, duplex 0 says nothing */
     uint64_t seed;
     double time_limit_s; /* for each plan; 0: the planner's own */
@@ -29,6 +31,7 @@ struct plan_jitter {
 struct plan_outcome {
     const struct spw_planner *planner;
     uint64_t budget_bytes, smallest_bytes; /* smallest: at which this planner finds a plan; 0: at none */
+    uint64_t rest_bytes;                   /* of the budget, for tensors: what a run leaves (own.h) */
     int result;                            /* 0; -ENOSPC: no plan within the budget; -ENOTSUP: not for this graph */
     double lower_bound_us;                 /* whatever the result */
     const char *bound;

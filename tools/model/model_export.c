@@ -4,6 +4,7 @@
 
 #include "live.h"
 #include "model_export.h"
+#include "model_slabs.h"
 #include "shown.h"
 
 /* Tensors of the device only; `ids` has a tensor's id in the graph, or MODEL_NONE. */
@@ -197,10 +198,11 @@ static double bandwidth(const struct model *m, enum spw_op_kind kind)
     return ns ? (double)bytes * 1000.0 / (double)ns : 0;
 }
 
-static json_t *machine_json(const struct spw_record_machine *machine)
+static json_t *machine_json(const struct model *m, const uint32_t *ids, const struct spw_record_machine *machine)
 {
-    return json_pack("{s:I, s:f, s:f}", "granule_bytes", (json_int_t)machine->granule_bytes, "duplex",
-                     machine->duplex_ppm ? machine->duplex_ppm / 1e6 : 1.0, "move_us", (double)machine->move_ns / 1000);
+    return json_pack("{s:I, s:f, s:f, s:I}", "granule_bytes", (json_int_t)machine->granule_bytes, "duplex",
+                     machine->duplex_ppm ? machine->duplex_ppm / 1e6 : 1.0, "move_us", (double)machine->move_ns / 1000,
+                     "slab_bytes", (json_int_t)model_slab_bytes(m, ids, machine));
 }
 
 json_t *model_export(struct model *m, uint32_t device, const char *name)
@@ -226,7 +228,7 @@ json_t *model_export(struct model *m, uint32_t device, const char *name)
     json_t *graph = json_pack(
         "{s:s, s:o, s:o, s:{s:f, s:f}, s:b, s:o, s:I, s:I, s:f, s:o, s:o}", "format", "spillway-iteration/1", "name",
         shown_string(name), "profile", shown_string(profile), "copy_bytes_per_us", "d2h", out > 0 ? out : ASSUMED, "h2d",
-        in > 0 ? in : ASSUMED, "copy_bytes_per_us_measured", out > 0 && in > 0, "machine", machine_json(&machine),
+        in > 0 ? in : ASSUMED, "copy_bytes_per_us_measured", out > 0 && in > 0, "machine", machine_json(m, ids, &machine),
         "persistent_bytes", (json_int_t)persistent_bytes(m, ids), "peak_bytes", (json_int_t)peak_bytes(m, ids), "compute_us",
         compute, "tensors", tensors_of(m, ids, machine.small_bytes), "ops", ops_of(m, ids));
     free(ids);

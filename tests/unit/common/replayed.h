@@ -5,6 +5,7 @@
 #include "carried.h"
 #include "dependents.h"
 #include "kept_ops.h"
+#include "plan/own.h"
 #include "read_check.h"
 #include "replay.h"
 #include "settings.h"
