@@ -122,13 +122,19 @@ enum spw_op_kind {
     SPW_OP_KINDS
 };
 
-/* Or-ed. BOTH also when not known; LOOSE beside one of the others: the operation is not recognised by it (struct
- * spw_iteration_add). */
-enum spw_access { SPW_ACCESS_READ = 1, SPW_ACCESS_WRITE = 2, SPW_ACCESS_BOTH = 3, SPW_ACCESS_LOOSE = 4 };
+/* Or-ed. BOTH also when not known. Beside one of these: LOOSE, the operation is not recognised by it (struct
+ * spw_iteration_add); BELIEVED, that it only reads was observed, and nothing else says so. */
+enum spw_access {
+    SPW_ACCESS_READ = 1,
+    SPW_ACCESS_WRITE = 2,
+    SPW_ACCESS_BOTH = 3,
+    SPW_ACCESS_LOOSE = 4,
+    SPW_ACCESS_BELIEVED = 8
+};
 
 static inline bool spw_access_is_one(unsigned access)
 {
-    return (access & SPW_ACCESS_BOTH) && access <= (SPW_ACCESS_BOTH | SPW_ACCESS_LOOSE);
+    return (access & SPW_ACCESS_BOTH) && access <= (SPW_ACCESS_BOTH | SPW_ACCESS_LOOSE | SPW_ACCESS_BELIEVED);
 }
 
 struct spw_touch {

@@ -523,8 +523,9 @@ static void teach_unlocking(struct spw_device_loop *p)
 
 bool spw_device_loop_want_versions(const struct spw_device_loop *p)
 {
-    bool wanted =
-        (p->on.now && spw_probe_session_is_about(p->session, p->on.now->course)) || spw_probe_session_is_hearing(p->session);
+    bool wanted = spw_settings_get()->probe || /* the trace says of each launch what it writes */
+                  (p->on.now && spw_probe_session_is_about(p->session, p->on.now->course)) ||
+                  spw_probe_session_is_hearing(p->session);
     for (unsigned i = 0; i < p->known.iterations.count; i++)
         wanted |= spw_tuning_wants_versions(&p->known.iterations.list[i]);
     return wanted;

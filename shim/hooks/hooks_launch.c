@@ -12,10 +12,12 @@
 #include "scan.h"
 #include "seek.h"
 #include "filled.h"
+#include "known_reads.h"
 #include "call_args.h"
 #include "pointer_tables.h"
 #include "probe.h"
 #include "reclaim.h"
+#include "settings.h"
 #include "unnamed.h"
 #include "versions.h"
 
@@ -147,6 +149,8 @@ static CUresult end_launch(struct launch *l, CUresult result)
             result = spw_probe_after(&l->op, result);
         if (result == CUDA_SUCCESS && spw_seek_wants_launch(&l->op))
             spw_seek_launched(&l->op);
+        if (spw_settings_get()->probe)
+            spw_known_reads_note(&l->op, result == CUDA_SUCCESS);
         spw_op_answered(&l->op, result == CUDA_SUCCESS);
         if (__builtin_expect(l->op.room != HITS, 0))
             free_lists(l);

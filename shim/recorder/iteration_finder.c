@@ -91,6 +91,16 @@ static bool outgrown(const struct spw_iteration_place *place)
            place->length > timed_length + timed_length / 2;
 }
 
+void spw_iteration_finder_learned(void)
+{
+    if (timing == TIMED) {
+        iterations_left++;
+    } else if (timing == ENOUGH && timed_length) {
+        iterations_left = 1;
+        timing = NOT_YET;
+    }
+}
+
 /* The operation `number` was the last of an iteration. */
 static void iteration_ends(uint64_t number, const struct spw_iteration_place *place)
 {

@@ -34,6 +34,10 @@ static inline void spw_iteration_finder_before(uint64_t number, const struct spw
         spw_iteration_finder_before_hint(number, op);
 }
 
+/* What operations do is known better from here on: an iteration that begins now is timed as well, and readers take the last.
+ */
+void spw_iteration_finder_learned(void);
+
 /* At the end of the trace: warns of a hint that was asked for and did not come. */
 void spw_iteration_finder_tell(void);
 

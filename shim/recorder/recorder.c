@@ -204,6 +204,7 @@ static void record_refusals(uint32_t device, const struct spw_refusals *refusals
                                                  .text = spw_replay_verdict_text(it->verdict)}};
         spw_record_put_locked(&r);
     }
+    spw_iteration_finder_learned();
     spw_word_unlock(&spw_recorder_lock);
 }
 

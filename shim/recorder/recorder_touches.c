@@ -1,6 +1,7 @@
 /* recorder_touches.c - what an operation touches: what its addresses lie in, and what those lead to. */
 #include "definitions.h"
 #include "capture.h"
+#include "known_reads.h"
 #include "library_inputs.h"
 #include "pointer_map.h"
 #include "recorder.h"
@@ -40,25 +41,32 @@ static struct spw_extent *reach_locked(CUdeviceptr address, uint64_t bytes, enum
     return e;
 }
 
-static inline enum spw_access access_of(uint64_t read_only, int hit)
+/* What a launch only reads: a bit for each hit. */
+struct reads {
+    uint64_t told, believed;
+};
+
+static inline enum spw_access access_of(const struct reads *reads, int hit)
 {
-    return hit < 64 && read_only >> hit & 1 ? SPW_ACCESS_READ : SPW_ACCESS_BOTH;
+    if (hit >= 64 || !((reads->told | reads->believed) >> hit & 1))
+        return SPW_ACCESS_BOTH;
+    return reads->told >> hit & 1 ? SPW_ACCESS_READ : SPW_ACCESS_READ | SPW_ACCESS_BELIEVED;
 }
 
 /* Those of a launch that is given structures: a trace tells what it is known to touch, not what the stack had where nobody
  * filled them in. */
-static void reach_known_locked(const struct spw_launch_hits *hits, uint64_t read_only)
+static void reach_known_locked(const struct spw_launch_hits *hits, const struct reads *reads)
 {
     for (int i = 0; i < hits->count; i++) {
         const bool is_loose = spw_scan_comes_and_goes(hits->doubted, (unsigned)i);
         if (!spw_scan_is_doubted(hits->doubted, (unsigned)i) &&
-            !reach_locked(hits->list[i], 0, access_of(read_only, i) | (is_loose ? SPW_ACCESS_LOOSE : 0)))
+            !reach_locked(hits->list[i], 0, access_of(reads, i) | (is_loose ? SPW_ACCESS_LOOSE : 0)))
             spw_scan_doubt(hits->doubted, (unsigned)i);
     }
 }
 
 /* The addresses of a launch, the first of what it touches. No sizes are known; few are the usual case. */
-static void reach_all_locked(const struct spw_launch_hits *hits, uint64_t read_only)
+static void reach_all_locked(const struct spw_launch_hits *hits, const struct reads *reads)
 {
     const CUdeviceptr *addresses = hits->list;
     const int count = hits->count;
@@ -73,13 +81,13 @@ static void reach_all_locked(const struct spw_launch_hits *hits, uint64_t read_o
         if (!e)
             continue;
         *of++ = e;
-        *t = (struct spw_touch){e->id, addresses[i] - e->start, 0, access_of(read_only, i)};
+        *t = (struct spw_touch){e->id, addresses[i] - e->start, 0, access_of(reads, i)};
         *learned++ = (struct spw_iteration_touch){.alloc = t->alloc, .bytes = e->bytes, .offset = t->offset};
         t++;
     }
     touch_count = (uint32_t)(t - touches);
     for (int i = few; i < count; i++)
-        (void)reach_locked(addresses[i], 0, access_of(read_only, i));
+        (void)reach_locked(addresses[i], 0, access_of(reads, i));
 }
 
 static void reach_hidden(void *context, uint64_t target)
@@ -176,15 +184,18 @@ static uint32_t number_function_unlocking(CUfunction f)
     return spw_function_find_locked(f); /* with what its types say */
 }
 
-/* A bit for each hit that the launch only reads, as the kernel's type or the call of a library says. */
-static uint64_t find_read_only_locked(CUfunction f, const struct spw_launch_hits *hits)
+/* As the kernel's type or the call of a library says, or as was found out. */
+static struct reads find_reads_locked(CUfunction f, const struct spw_launch_hits *hits)
 {
     const struct spw_kernel_types *types = hits->params && hits->count > 0 ? spw_function_types_locked(f) : NULL;
     struct spw_declared declared = {0};
     if (types)
         spw_kernel_types_of_hits(types, hits->layout, hits->params, hits->low, hits->high, (struct spw_no_hits){NULL, 0},
                                  &declared);
-    return declared.constant | (hits->count > 0 ? spw_library_inputs_among(hits->list, (unsigned)hits->count) : 0);
+    if (hits->count <= 0)
+        return (struct reads){declared.constant, 0};
+    return (struct reads){declared.constant | spw_library_inputs_among(hits->list, (unsigned)hits->count),
+                          spw_known_reads_take(hits->list, (unsigned)hits->count)};
 }
 
 void spw_record_launch(struct spw_record *r, CUfunction function, const struct spw_launch_hits *hits)
@@ -199,11 +210,11 @@ void spw_record_launch(struct spw_record *r, CUfunction function, const struct s
     if (!op->function)
         op->function = number_function_unlocking(function);
     op_begin_locked();
-    const uint64_t read_only = find_read_only_locked(function, hits);
+    const struct reads reads = find_reads_locked(function, hits);
     if (hits->doubted && hits->doubted->layout)
-        reach_known_locked(hits, read_only);
+        reach_known_locked(hits, &reads);
     else
-        reach_all_locked(hits, read_only);
+        reach_all_locked(hits, &reads);
     if (spw_pointer_map_any())
         follow_locked();
     op_put_locked(r, stream);

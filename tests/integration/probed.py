@@ -70,13 +70,25 @@ def as_promised(folder, command, shares):
 @sentence("what the trace promises of a budget is what a run within it plans")
 def _():
     with tempfile.TemporaryDirectory(prefix="spillway-probed-") as folder:
-        as_promised(folder, COMMAND, (70, 55))
+        as_promised(folder, COMMAND, (70, 55, 40))
 
 
 @sentence("so it is where what the run takes for itself, and small allocations, are a good part of the budget")
 def _():
     with tempfile.TemporaryDirectory(prefix="spillway-probed-") as folder:
         as_promised(folder, ["crossing", "--steps", "40"], (80, 60, 40))
+
+
+@sentence("what kernels without types only read is in the trace as it was found out, and in its plan")
+def _():
+    with tempfile.TemporaryDirectory(prefix="spillway-probed-") as folder:
+        alone = []
+        for options in ((), ("--probe",)):
+            trace, _ = traced(folder, *options, command=["crossing-untold", "--steps", "40"])
+            ops = [op for op in json.loads(answer("export", trace))["ops"] if not op["name"].startswith(("copy", "set"))]
+            alone.append(sum(tensor not in op["writes"] for op in ops for tensor in op["reads"]))
+        print(f"# tensors that launches only read: {alone[0]} without, {alone[1]} with their probes")
+        require(alone[0] < 20 < alone[1], alone)
 
 
 @sentence("a run of the same program recomputes from its first plan on, by what the trace found out")

@@ -59,7 +59,7 @@ class Seen:
         self.run = run(command, options=["--mode", mode, "--output", self.trace], env={**SMALL_DEVICE, **(env or {}), "SIMGPU_TOUCHED": touched})
         succeeded(self.run)
         no_misuse(self.run)
-        self.allocations, self.operations = {}, []
+        self.allocations, self.freed, self.operations = {}, {}, []
         self.read_trace(touches)
         with open(touched, encoding="ascii") as file:
             self.match([json.loads(line) for line in file])
@@ -74,6 +74,8 @@ class Seen:
                 names[words[0]] = words[1]
             elif kind == "alloc":
                 self.allocations[int(words[0])] = int(words[2]), int(words[3])
+            elif kind == "free":
+                self.freed[int(words[0])] = len(self.operations)
             elif kind == "op":
                 pairs = [tuple(map(int, word.split(":"))) for word in words[4:]]
                 touched = {}
@@ -114,8 +116,9 @@ class Seen:
         for tensor in graph["tensors"]:
             require(self.allocations[allocation[tensor["id"]]][1] == tensor["bytes"], "another allocation's size", tensor)
         for index, op in enumerate(graph["ops"]):
-            yield (self.operations[first + index], [allocation[tensor] for tensor in op["reads"]],
-                   [allocation[tensor] for tensor in op["writes"]])
+            lists = ([allocation[tensor] for tensor in op[field]] for field in ("reads", "writes"))
+            # What is freed is written by the next operation, in the graph, where it is small and may be told of once more.
+            yield (self.operations[first + index], *([number for number in some if self.freed.get(number, first + index + 1) > first + index] for some in lists))
 
     def require_exported(self):
         """Each page that a kernel of the exported iteration touches is listed. How many kernels touched one, how many tensors are listed

@@ -95,6 +95,8 @@ static int take_tensor(struct reading *r, const json_t *object, uint32_t index)
         e = take_bool(r, object, path, "initial", &tensor.initial);
     if (e == 0)
         e = take_bool(r, object, path, "evictable", &tensor.evictable);
+    if (e == 0)
+        e = take_bool(r, object, path, "copied_alone", &tensor.copied_alone);
     if (e == 0 && json_object_get(object, "d2h_us"))
         e = take_us(r, object, path, "d2h_us", &tensor.d2h_us);
     if (e == 0 && json_object_get(object, "h2d_us"))
@@ -176,6 +178,28 @@ static int take_ids(struct reading *r, const json_t *object, const char *path, c
     return 0;
 }
 
+/* Those that the operation only keeps there, behind those that it reads. */
+static int take_holds(struct reading *r, const json_t *object, const char *path, struct spw_graph_op *op, uint32_t **reads,
+                      uint32_t *read_count)
+{
+    uint32_t *holds = NULL;
+    if (!json_object_get(object, "holds"))
+        return 0;
+    int e = take_ids(r, object, path, "holds", &holds, &op->held_count);
+    uint32_t *all = e == 0 ? malloc(((size_t)*read_count + op->held_count + 1) * sizeof *all) : NULL;
+    if (e == 0 && !all)
+        e = json_text_no_memory(r->text, r->problem);
+    if (all) {
+        memcpy(all, *reads, *read_count * sizeof *all);
+        memcpy(all + *read_count, holds, op->held_count * sizeof *all);
+        free(*reads);
+        *reads = all;
+        *read_count += op->held_count;
+    }
+    free(holds);
+    return e;
+}
+
 static int take_op(struct reading *r, const json_t *object, uint32_t index)
 {
     struct spw_graph_op op = {.replayable = false};
@@ -191,6 +215,8 @@ static int take_op(struct reading *r, const json_t *object, uint32_t index)
         e = take_bool(r, object, path, "replayable", &op.replayable);
     if (e == 0)
         e = take_ids(r, object, path, "reads", &reads, &read_count);
+    if (e == 0)
+        e = take_holds(r, object, path, &op, &reads, &read_count);
     if (e == 0)
         e = take_ids(r, object, path, "writes", &writes, &write_count);
     if (e == 0 && spw_graph_add_op(r->iteration->graph, &op, reads, read_count, writes, write_count) < 0)

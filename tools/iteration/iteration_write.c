@@ -29,6 +29,8 @@ static int write_tensor(const struct spw_graph *graph, const struct spw_graph_te
         fputs(",\"initial\":true", to);
     if (!t->evictable)
         fputs(",\"evictable\":false", to);
+    if (t->copied_alone)
+        fputs(",\"copied_alone\":true", to);
     if (t->d2h_us != (double)t->bytes / graph->d2h_bytes_per_us)
         fprintf(to, ",\"d2h_us\":%.17g", t->d2h_us);
     if (t->h2d_us != (double)t->bytes / graph->h2d_bytes_per_us)
@@ -55,7 +57,9 @@ static int write_op(const struct spw_graph *graph, const struct spw_graph_op *op
         fputs(",", to);
     }
     fprintf(to, "\"us\":%.17g", op->us);
-    write_ids(graph, "reads", op->first_read, op->read_count, to);
+    write_ids(graph, "reads", op->first_read, op->read_count - op->held_count, to);
+    if (op->held_count)
+        write_ids(graph, "holds", op->first_write - op->held_count, op->held_count, to);
     write_ids(graph, "writes", op->first_write, op->write_count, to);
     fprintf(to, ",\"replayable\":%s}", op->replayable ? "true" : "false");
     return 0;

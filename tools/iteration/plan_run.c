@@ -194,7 +194,7 @@ static int make_as_run(const struct plan_wish *wish, struct plan_outcome *outcom
 static int make_of_copies(const struct plan_wish *wish, double than_us, struct plan_outcome *outcome,
                           uint64_t *ret_planned_with)
 {
-    static const double brief_s = 0.02, search_gains = 1.1;
+    static const double brief_s = 0.02, search_gains = 1.03;
     struct plan_wish copies = *wish;
     copies.may_replay = false;
     if (copies.time_limit_s <= 0 || copies.time_limit_s > brief_s)

@@ -95,6 +95,7 @@ struct model_tensor { /* an allocation that is alive in the iteration */
     uint32_t first_write;         /* who makes it: operation, MODEL_NONE */
     uint64_t longest_idle_ns;     /* between two uses next to each other (over the boundary, for what lives on) */
     uint32_t idle_from, idle_to;  /* these two uses */
+    bool lives_on;                /* allocated in the iteration, and not freed in it */
     bool gone;                    /* freed before the first operation; none of these is left when the model is complete */
     bool certain_writes; /* only copies and sets, whose ends are known, touch it; else touches may be reads or writes */
 };
@@ -103,6 +104,7 @@ struct model_touch {
     uint32_t tensor; /* index */
     uint64_t offset, bytes;
     enum spw_access access;
+    bool believed; /* it reads; that it does not write as well was observed, and nothing else says so */
 };
 
 struct model_op {

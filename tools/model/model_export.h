@@ -4,7 +4,9 @@
 #include <jansson.h>
 
 #include "model.h"
+#include "plan/graph.h"
 
-/* The iteration as spillway-iteration/1 of one device. NULL: no memory, or there is no iteration. The caller owns it. */
-json_t *model_export(struct model *model, uint32_t device, const char *name);
+/* The iteration as spillway-iteration/1 of one device, which the caller owns. NULL: no memory, or there is no iteration; or
+ * the trace makes no sense: then ret_problem->path is not empty. */
+json_t *model_export(struct model *model, uint32_t device, const char *name, struct spw_graph_problem *ret_problem);
 #endif

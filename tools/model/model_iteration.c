@@ -125,6 +125,7 @@ static int touch(struct pass *p, struct model_op *op, uint32_t index, const stru
     struct model_tensor *tensor = &m->tensors[e->tensor];
     if (tensor->last_use == index && p->touched) { /* by this operation */
         m->touches[p->touched[e->tensor]].access |= access;
+        m->touches[p->touched[e->tensor]].believed |= (t->access & SPW_ACCESS_BELIEVED) != 0;
         return 0;
     }
     int r = SPW_GROW(m->touches, p->touch_room, m->touch_count + 1);
@@ -133,7 +134,8 @@ static int touch(struct pass *p, struct model_op *op, uint32_t index, const stru
     if (r < 0)
         return r;
     p->touched[e->tensor] = m->touch_count;
-    m->touches[m->touch_count++] = (struct model_touch){e->tensor, t->offset, t->bytes, access};
+    m->touches[m->touch_count++] =
+        (struct model_touch){e->tensor, t->offset, t->bytes, access, (t->access & SPW_ACCESS_BELIEVED) != 0};
     op->touch_count++;
     tensor->use_count++;
     if (tensor->first_use == MODEL_NONE)
@@ -327,6 +329,7 @@ static int finish(struct pass *p)
         struct model_tensor *t = &m->tensors[i];
         bool stays = t->free_after == MODEL_NONE;
         t->persistent = stays && t->ordinal == MODEL_NONE;
+        t->lives_on = stays && !t->persistent;
         if (stays)
             t->free_after = m->iteration_count - 1;
         if (t->persistent && live_is_of_device(t->kind))

@@ -18,7 +18,7 @@ static void take(struct counting *c, uint32_t tensor)
 {
     const struct model_tensor *t = &c->m->tensors[tensor];
     c->class[tensor] = spw_slots_take(&c->slots, t->bytes);
-    if (t->persistent || t->free_after >= c->m->iteration_count)
+    if (t->persistent || t->lives_on)
         return;
     c->next[tensor] = c->first[t->free_after];
     c->first[t->free_after] = tensor;
@@ -36,10 +36,9 @@ static void count(struct counting *c, const uint32_t *small, uint32_t small_coun
     }
 }
 
-uint64_t model_slab_bytes(const struct model *m, const uint32_t *ids, const struct spw_record_machine *machine)
+uint64_t model_slab_bytes(const struct model *m, const bool *is_there, const struct spw_record_machine *machine)
 {
     struct counting c = {.m = m, .slots = {.granule_bytes = machine->granule_bytes}};
-    uint64_t lasting = 0;
     uint32_t small_count = 0;
     if (!machine->granule_bytes || machine->granule_bytes > MOST || machine->small_bytes > MOST)
         return 0;
@@ -49,10 +48,9 @@ uint64_t model_slab_bytes(const struct model *m, const uint32_t *ids, const stru
     c.next = calloc(m->tensor_count + 1, sizeof(*c.next));
     const bool is_room = small && c.class && c.first && c.next;
     for (uint32_t i = 0; is_room && i < m->tensor_count; i++) {
-        if (ids[i] == MODEL_NONE || m->tensors[i].bytes >= machine->small_bytes)
+        if (!is_there[i] || m->tensors[i].bytes >= machine->small_bytes)
             continue;
         small[small_count++] = i;
-        lasting += m->tensors[i].persistent ? m->tensors[i].bytes : 0;
     }
     for (uint32_t op = 0; is_room && op < m->iteration_count; op++)
         c.first[op] = MODEL_NONE;
@@ -62,5 +60,5 @@ uint64_t model_slab_bytes(const struct model *m, const uint32_t *ids, const stru
     free(c.class);
     free(c.first);
     free(c.next);
-    return c.slots.bytes > lasting ? c.slots.bytes - lasting : 0;
+    return c.slots.bytes;
 }

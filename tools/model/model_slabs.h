@@ -3,7 +3,7 @@
 #define SPILLWAY_TOOLS_MODEL_SLABS_H
 #include "model.h"
 
-/* The bytes of its slabs beyond those of the small tensors that live on. `ids`: MODEL_NONE for tensors that are not on the
- * device. 0 where the machine is not known, or memory lacks. */
-uint64_t model_slab_bytes(const struct model *m, const uint32_t *ids, const struct spw_record_machine *machine);
+/* The bytes of its slabs. `is_there`: by tensor, whether it is on the device. 0 where the machine is not known, or memory
+ * lacks. */
+uint64_t model_slab_bytes(const struct model *m, const bool *is_there, const struct spw_record_machine *machine);
 #endif

@@ -45,6 +45,7 @@ static int of_trace(const struct plan_input *input, struct iteration *ret_iterat
     struct model *m;
     struct json_text text;
     struct json_problem problem;
+    struct spw_graph_problem senseless;
     const int status = open_model(input->path, input->partial, MODEL_NO_OP, &m);
     if (!m)
         return status;
@@ -60,8 +61,14 @@ static int of_trace(const struct plan_input *input, struct iteration *ret_iterat
                 "spillway: %s: the operations of this iteration were not timed: durations are 0" SPW_SEE("not-timed") "\n",
                 input->path);
     const char *slash = strrchr(input->path, '/');
-    int r = json_text_made(input->path, model_export(m, input->device, slash ? slash + 1 : input->path), &text, &problem);
+    json_t *graph = model_export(m, input->device, slash ? slash + 1 : input->path, &senseless);
     model_free(m);
+    if (!graph && senseless.path[0]) {
+        fprintf(stderr, "spillway: %s: %s: expected %s" SPW_SEE("file-refused") "\n", input->path, senseless.path,
+                senseless.expected);
+        return EXIT_USAGE;
+    }
+    int r = json_text_made(input->path, graph, &text, &problem);
     if (r == 0)
         r = iteration_take(&text, ret_iteration, &problem);
     return r < 0 ? complain_of(&problem, r) : 0;

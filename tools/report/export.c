@@ -57,7 +57,17 @@ static error_t take_option(int key, char *value, struct argp_state *state)
 static int print(struct model *m, const struct request *request)
 {
     const char *slash = strrchr(request->trace, '/');
-    json_t *graph = model_export(m, request->device, request->name ? request->name : slash ? slash + 1 : request->trace);
+    struct spw_graph_problem senseless;
+    json_t *graph = model_export(m, request->device,
+                                 request->name ? request->name
+                                 : slash       ? slash + 1
+                                               : request->trace,
+                                 &senseless);
+    if (!graph && senseless.path[0]) {
+        fprintf(stderr, "spillway: %s: %s: expected %s" SPW_SEE("file-refused") "\n", request->trace, senseless.path,
+                senseless.expected);
+        return EXIT_USAGE;
+    }
     int r = graph ? json_dumpf(graph, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(9)) : -1;
     json_decref(graph);
     putchar('\n');

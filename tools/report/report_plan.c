@@ -78,11 +78,15 @@ json_t *report_plan(struct model *m, double planning_s)
 {
     struct json_text text;
     struct json_problem problem;
+    struct spw_graph_problem senseless;
     struct iteration it = {0};
     if (planning_s <= 0 || !is_worthwhile(m))
         return json_null();
     const uint32_t device = fullest_device(m);
-    int r = json_text_made("", model_export(m, device, ""), &text, &problem);
+    json_t *graph = model_export(m, device, "", &senseless);
+    if (!graph && senseless.path[0])
+        return json_null();
+    int r = json_text_made("", graph, &text, &problem);
     if (r == 0)
         r = iteration_take(&text, &it, &problem);
     if (r != 0 || !it.graph)

@@ -190,6 +190,7 @@ static unsigned count_text(const json_t *list, const char *text)
 
 static void a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped(void **state)
 {
+    struct spw_graph_problem senseless;
     struct spw_trace_writer *writer = create();
     put_training(writer);
     assert_int_equal(spw_trace_writer_destroy(writer), 0);
@@ -199,7 +200,7 @@ static void a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped(void **s
     assert_int_equal(count_text(json_object_get(iteration, "names"), "k\\xe4rnel"), 1);
     json_decref(report);
 
-    json_t *graph = model_export(m, 0, "\xff.trace"), *ops = json_object_get(graph, "ops");
+    json_t *graph = model_export(m, 0, "\xff.trace", &senseless), *ops = json_object_get(graph, "ops");
     unsigned named = 0;
     assert_string_equal(json_string_value(json_object_get(graph, "name")), "\\xff.trace");
     assert_int_equal(json_array_size(ops), TRAINING_OPS);
@@ -212,12 +213,13 @@ static void a_name_that_is_no_utf_8_is_told_once_with_its_bytes_escaped(void **s
 
 static json_t *exported_with(const struct spw_record_machine *machine)
 {
+    struct spw_graph_problem senseless;
     struct spw_trace_writer *writer = create();
     put(writer, &(struct spw_record){.kind = SPW_RECORD_MACHINE, .machine = *machine});
     put_training(writer);
     assert_int_equal(spw_trace_writer_destroy(writer), 0);
     struct model *m = read_model(false, 0);
-    json_t *report = report_json(m, 0.001), *graph = model_export(m, 0, "");
+    json_t *report = report_json(m, 0.001), *graph = model_export(m, 0, "", &senseless);
     assert_true(json_is_object(json_object_get(report, "plan")));
     json_decref(report);
     model_free(m);

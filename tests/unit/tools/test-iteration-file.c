@@ -320,10 +320,11 @@ static void what_is_written_is_read_again_as_it_was(void **state)
         "\"h2d\": "
         "24000.000000000004}, \"tensors\": [{\"id\": 9007199254740993, \"name\": \"\\u00e9\", \"bytes\": 3, \"persistent\": "
         "true, "
-        "\"evictable\": false}, {\"id\": 1, \"bytes\": 0, \"alloc_before\": 0, \"free_after\": 0, \"initial\": true, "
+        "\"evictable\": false}, {\"id\": 2, \"bytes\": 5, \"persistent\": true, \"copied_alone\": true}, {\"id\": 1, "
+        "\"bytes\": 0, \"alloc_before\": 0, \"free_after\": 0, \"initial\": true, "
         "\"d2h_us\": "
-        "0.30000000000000004}], \"ops\": [{\"us\": 0.1, \"reads\": [1, 9007199254740993], \"writes\": [1], \"replayable\": "
-        "true}]}";
+        "0.30000000000000004}], \"ops\": [{\"us\": 0.1, \"reads\": [1, 9007199254740993], \"writes\": [1], "
+        "\"holds\": [2], \"replayable\": true}]}";
     struct iteration first, second;
     struct json_problem problem;
     assert_int_equal(take(text, &first, &problem), 0);
@@ -333,9 +334,12 @@ static void what_is_written_is_read_again_as_it_was(void **state)
     assert_string_equal(once, twice);
     assert_string_equal(second.name, "a \"b\"\n");
     assert_true(second.graph->h2d_bytes_per_us == 24000.000000000004 && second.graph->ops[0].us == 0.1);
-    assert_true(second.graph->tensors[1].d2h_us == 0.30000000000000004 && second.graph->tensors[1].initial);
+    assert_true(second.graph->tensors[2].d2h_us == 0.30000000000000004 && second.graph->tensors[2].initial);
     assert_true(second.graph->tensors[0].id == 9007199254740993 && !second.graph->tensors[0].evictable);
     assert_true(second.graph->tensors[0].d2h_us == 3 / 0.1 && second.graph->ops[0].replayable);
+    assert_true(second.graph->tensors[1].copied_alone && !second.graph->tensors[0].copied_alone);
+    assert_true(second.graph->ops[0].held_count == 1 && second.graph->ops[0].read_count == 3);
+    assert_int_equal(second.graph->touched[second.graph->ops[0].first_read + 2].tensor, 1);
     free(once);
     free(twice);
     iteration_finish(&first);

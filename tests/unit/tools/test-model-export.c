@@ -59,8 +59,9 @@ static void each_kernel_is_looked_up_once(void **state)
     for (unsigned i = 0; i < OPS; i++)
         ops[i] = (struct model_op){.kind = SPW_OP_LAUNCH, .function = 1 + i % (FUNCTIONS - 1)};
     ops[0].function = MODEL_NONE;
+    struct spw_graph_problem senseless;
     compared = 0;
-    json_t *graph = model_export(&m, 0, "test");
+    json_t *graph = model_export(&m, 0, "test", &senseless);
     assert_non_null(graph);
     assert_true(compared < UINT64_C(20) * (REFUSALS + FUNCTIONS));
     assert_true(is_replayable(graph, 0));
@@ -86,8 +87,9 @@ static void a_long_name_is_as_good_as_its_beginning(void **state)
                       .iteration = launches,
                       .iteration_count = 2};
     (void)state;
+    struct spw_graph_problem senseless;
     refused.kernel[CUT] = 0;
-    json_t *graph = model_export(&m, 0, "test");
+    json_t *graph = model_export(&m, 0, "test", &senseless);
     assert_false(is_replayable(graph, 0));
     assert_true(is_replayable(graph, 1));
     json_decref(graph);

@@ -1,0 +1,45 @@
+/* known_reads.c - the addresses of one launch, by thread. */
+#include "known_reads.h"
+
+struct known_reads {
+    CUdeviceptr list[SPW_CLASS_HITS];
+    uint64_t reads; /* bit per address */
+    unsigned count;
+};
+static _Thread_local struct known_reads known __attribute__((tls_model("initial-exec")));
+
+void spw_known_reads_note(const struct spw_op *op, bool taken)
+{
+    known.count = 0;
+    known.reads = 0;
+    if (!taken || !op->class || op->everything)
+        return;
+    const unsigned sure = op->count - op->doubtful;
+    for (unsigned i = 0; i < sure && i < SPW_CLASS_HITS; i++) {
+        known.list[known.count++] = op->hits[i];
+        if (!spw_op_writes_hit(op, i) || spw_op_is_told_to_read_hit(op, i))
+            known.reads |= UINT64_C(1) << i;
+    }
+}
+
+/* What it is given twice is written where either may be. */
+static bool is_read(CUdeviceptr address)
+{
+    bool any = false, all = true;
+    for (unsigned i = 0; i < known.count; i++)
+        if (known.list[i] == address) {
+            any = true;
+            all &= known.reads >> i & 1;
+        }
+    return any && all;
+}
+
+uint64_t spw_known_reads_take(const CUdeviceptr *list, unsigned count)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; known.count && i < count && i < 64; i++)
+        if (is_read(list[i]))
+            bits |= UINT64_C(1) << i;
+    known.count = 0;
+    return bits;
+}
