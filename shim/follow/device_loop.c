@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "beginning.h"
 #include "check.h"
 #include "transfers.h"
 #include "context.h"
@@ -28,8 +29,6 @@ enum {
     TAUGHT_AFTER = 2,     /* iterations in a row, before it is learned from; */
     TAUGHT_AFTER_ALL = 6, /* or in all, where something else comes in between */
     MOST = 8,             /* all but one of so many bytes */
-    ALIKE = 16,           /* but for one in so many of them */
-    MISSES = 0,           /* with more, a course is not begun by its first operation alone: the program has changed */
 };
 
 static const double AS_FAST = 1.005; /* times what the operations take by themselves */
@@ -188,14 +187,11 @@ static void rewind_course(struct spw_device_loop *p, bool catches_up)
 /* Something else came than the course expects. */
 static void lose(struct spw_device_loop *p)
 {
-    const bool is_far = p->on.place.cursor.op > p->on.now->course->op_count / ALIKE;
-    const bool is_same = p->lost.id == p->on.now->id, is_guess = is_same && p->lost.is_guessed;
-    spw_plan_follower_lost_locked(p->on.device, is_far || !is_guess);
+    const bool was_guessed = p->on.now->beginning.is_guessed;
+    const bool is_soon = spw_beginning_left(&p->on);
+    spw_plan_follower_lost_locked(p->on.device, !was_guessed || !is_soon);
     p->on.now->in_a_row = 0;
-    p->lost = (struct spw_lost_course){.id = p->on.now->id,
-                                       .live_bytes = p->on.live_bytes,
-                                       .made_bytes = p->on.made_bytes,
-                                       .misses = (is_same ? p->lost.misses : 0) + (is_guess && is_far)};
+    p->left = p->left ? p->left : p->on.now->id;
     if (!spw_device_loop_is_observing(p))
         spw_observer_catch_up(p->known.watch, &p->on.place.cursor);
     spw_debug("device %d: off the course at operation %u of %u", p->on.device->ordinal, p->on.place.cursor.op,
@@ -223,8 +219,8 @@ static void count_iteration(struct spw_device_loop *p)
     struct spw_tuned_iteration *tuned = p->on.now;
     tuned->last_used = ++p->known.clock;
     tuned->followed++;
-    p->lost.misses = 0;
-    p->lost.is_guessed = false;
+    spw_beginning_proved(&p->known.iterations, tuned, p->left);
+    p->left = 0;
     p->prompt = p->waits_in_vain == spw_waits_in_vain ? p->prompt + 1 : 0;
     p->waits_in_vain = spw_waits_in_vain;
     tuned->in_a_row = is_another(p) ? 0 : tuned->in_a_row + 1;
@@ -319,15 +315,16 @@ static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *tuned
 static void learn(struct spw_device_loop *p)
 {
     const uint32_t ended = p->known.ended_shape;
+    const bool is_sure = p->known.ended_surely;
     if (!p->on.now)
         p->known.clock++;
-    const bool is_guess = !p->known.ended_surely && p->lost.id == ended;
     struct spw_tuned_iteration *tuned = spw_known_iterations_boundary(&p->known);
     if (p->known.state == SPW_KNOWN_RECORDING)
         listen_to_recording(p);
-    const bool may_be = !is_guess || p->lost.misses <= MISSES;
-    const bool is_taken_up = tuned && tuned != p->on.now && may_be && take_up(p, tuned);
-    p->lost.is_guessed |= is_taken_up && is_guess;
+    const bool may_be = tuned && (is_sure || !spw_beginning_is_doubted(tuned));
+    const bool is_taken_up = may_be && tuned != p->on.now && take_up(p, tuned);
+    if (is_taken_up && !is_sure && tuned->beginning.is_known)
+        tuned->beginning.is_guessed = true;
     if (!is_taken_up && !p->on.now)
         spw_plan_follower_begins_locked(p->on.device, p->on.stream, ended, 0);
 }
@@ -381,53 +378,22 @@ static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
         spw_probe_session_op_locked(p->session, op, operation);
 }
 
-static uint32_t first_of_backbone(const struct spw_course *course)
+/* What came since a course was lost was something else, as an evaluation, and the next iteration of one that is known begins
+ * here, with this operation of the backbone. */
+static bool begin_anew(struct spw_device_loop *p, struct spw_op *op, uint64_t key)
 {
-    uint32_t op = 0;
-    while (op < course->op_count && !course->ops[op].backbone)
-        op++;
-    return op;
-}
-
-/* What the iteration allocates before its first operation of the backbone: it may be there already. */
-static uint64_t bytes_before(const struct spw_course *course, uint32_t first)
-{
-    uint64_t bytes = 0;
-    for (uint32_t i = 0; i < course->ops[first].first_alloc; i++)
-        bytes += course->tensors[course->live_count + i].bytes;
-    return bytes;
-}
-
-/* The course that was lost last begins with such an operation, and as much is alive as when it was begun: what came since
- * was something else, as an evaluation, which may begin like it, and its next iteration begins here. */
-static struct spw_tuned_iteration *beginning_anew(struct spw_device_loop *p, uint64_t key, bool backbone)
-{
-    const bool may_be = backbone && p->lost.id && p->lost.misses <= MISSES;
-    struct spw_tuned_iteration *tuned = may_be ? spw_tuned_iterations_find(&p->known.iterations, p->lost.id) : NULL;
-    if (!tuned)
-        return NULL;
-    const uint32_t first = first_of_backbone(tuned->course);
-    if (first == tuned->course->op_count || tuned->course->ops[first].key != key)
-        return NULL;
-    const uint64_t now = p->on.device->live_bytes, then = p->lost.live_bytes;
-    const uint64_t most = p->lost.made_bytes / ALIKE + bytes_before(tuned->course, first);
-    return (now > then ? now - then : then - now) <= most ? tuned : NULL;
-}
-
-static bool begin_anew(struct spw_device_loop *p, struct spw_op *op, uint64_t key, bool backbone)
-{
-    struct spw_tuned_iteration *tuned = beginning_anew(p, key, backbone);
+    struct spw_tuned_iteration *tuned = spw_beginning_find(&p->known.iterations, p->left, key, p->on.device->live_bytes);
     if (!tuned)
         return false;
     (void)spw_tuning_improve(p->on.device, tuned, false);
     if (enter_course(p, tuned) < 0)
         return false;
-    p->lost.is_guessed = true;
+    tuned->beginning.is_guessed = true;
     spw_plan_follower_lost_locked(p->on.device, false); /* what went on demand is no iteration of that length */
     spw_plan_follower_begins_locked(p->on.device, p->on.stream, tuned->id, tuned->number);
     spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than it will */
     p->began = true;
-    const bool is_begun = spw_cursor_op(&p->on.place.cursor, key, backbone) == SPW_CURSOR_EXPECTED;
+    const bool is_begun = spw_cursor_op(&p->on.place.cursor, key, true) == SPW_CURSOR_EXPECTED;
     if (is_begun)
         follow_expected(p, op);
     else
@@ -441,7 +407,8 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
     const uint64_t key = spw_signature_key(&op->signature);
     const bool backbone = op->signature.kind < SPW_ITERATION_COPY_H2D;
     if (!p->on.now) {
-        (void)begin_anew(p, op, key, backbone);
+        if (backbone)
+            (void)begin_anew(p, op, key);
         return;
     }
     enum spw_cursor_answer answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
@@ -455,10 +422,9 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
     if (answer == SPW_CURSOR_EXPECTED)
         follow_expected(p, op);
     if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE) {
-        const unsigned misses = p->lost.misses;
         lose(p);
-        if (begin_anew(p, op, key, backbone))
-            p->lost.misses = misses; /* it came to where an iteration begins */
+        if (backbone)
+            (void)begin_anew(p, op, key);
     }
 }
 

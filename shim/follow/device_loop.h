@@ -31,21 +31,13 @@
  * what is known of the plans of each that is known (plan_tuning.h). */
 enum spw_device_state { SPW_DEVICE_WATCHED, SPW_DEVICE_FOLLOWING, SPW_DEVICE_CONFIRMED };
 
-struct spw_lost_course {
-    uint32_t id;         /* of its iteration, 0: none was lost yet */
-    uint64_t live_bytes; /* of the device, when it was begun last */
-    uint64_t made_bytes; /* that it allocates */
-    bool is_guessed;     /* it was begun anew by its first operation alone, and was not complete since */
-    unsigned misses;     /* such guesses, since it was complete last, after which the program went another way */
-};
-
 struct spw_device_loop {
     uint64_t waits_in_vain; /* of the process, up to the last iteration that was complete */
     unsigned prompt;        /* complete ones in a row without any */
     enum spw_device_state state;
     struct spw_plan_executor on;
     struct spw_known_iterations known;
-    struct spw_lost_course lost;       /* the last one */
+    uint32_t left;                     /* the iteration that was left since one was complete last; 0: none was */
     struct spw_probe_session *session; /* NULL: nothing was to be learned yet */
     bool began;                        /* an iteration of the course, and nothing was looked after since */
     struct spw_throttle pace;          /* of the host on its course */

@@ -41,6 +41,15 @@
  * a thread is at work, and that the link or the budget is not what it was on demand, are facts beside the state. */
 enum spw_tuning_state { SPW_TUNING_UNPLANNED, SPW_TUNING_FIRST, SPW_TUNING_TRYING, SPW_TUNING_SETTLED, SPW_TUNING_STRAYED };
 
+struct spw_beginning {   /* how an iteration is known to begin (beginning.h) */
+    bool is_known;       /* it was left at least once: */
+    uint64_t live_bytes; /* of the device, when it was begun last */
+    uint64_t made_bytes; /* that it allocates */
+    bool is_guessed;     /* it was begun by its first operation alone, and was not complete since */
+    unsigned misses;     /* such guesses, since it was complete last, after which the program went another way */
+    uint32_t next;       /* the iteration that came after it last time; 0: none */
+};
+
 struct spw_tuned_iteration {
     uint32_t id;     /* the detector's */
     uint64_t serial; /* no other iteration ever has it */
@@ -59,6 +68,7 @@ struct spw_tuned_iteration {
     bool *hopeless;     /* by operation: a wait of the host behind it did not end (throttle.h); NULL: no memory */
     unsigned in_a_row;  /* complete ones on its course, since it was lost last */
     unsigned followed;  /* in all */
+    struct spw_beginning beginning;
 
     /* measuring and trying */
     struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */
