@@ -364,10 +364,24 @@ void spw_device_loop_observe_locked(struct spw_device_loop *p, struct spw_op *op
         spw_probe_session_hear_no_more_locked(p->session);
 }
 
+/* The iteration goes by with other tensors: the plan would move the wrong ones. It begins again when its turn comes, which
+ * says nothing against guesses. */
+static void lose_turn(struct spw_device_loop *p)
+{
+    struct spw_beginning *beginning = &p->on.now->beginning;
+    const unsigned misses = beginning->misses;
+    lose(p);
+    beginning->misses = misses;
+}
+
 /* It is the one that was expected. */
 static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
 {
     const uint32_t operation = p->on.place.cursor.op - 1;
+    if (spw_device_loop_is_observing(p) && !spw_plan_executor_is_in_turn(&p->on, op, operation)) {
+        lose_turn(p);
+        return;
+    }
     if (spw_device_loop_is_observing(p))
         spw_plan_executor_find_missing(&p->on, op, operation);
     else

@@ -13,8 +13,9 @@
 #include "versions.h"
 
 enum {
-    TOUCHES = 64, /* of an operation in between, that are noted */
-    MOST = 8,     /* all but one of so many bytes */
+    TOUCHES = 64,    /* of an operation in between, that are noted */
+    MOST = 8,        /* all but one of so many bytes */
+    OUT_OF_TURN = 4, /* times that an operation is given another tensor, and twice as often as the right one */
 };
 
 static const struct spw_course no_course;
@@ -144,6 +145,7 @@ static void count_missing(struct spw_plan_executor *on)
 {
     const struct spw_course *course = on->now->course;
     on->throughout_bytes = on->missing_bytes = on->missing_count = 0;
+    on->in_turn = on->out_of_turn = 0;
     for (uint32_t t = 0; t < course->live_count; t++) {
         const struct spw_course_tensor *tensor = &course->tensors[t];
         const bool is_used = tensor->first_use != SPW_NO_INDEX, lives_throughout = is_used && tensor->from == t;
@@ -191,6 +193,22 @@ void spw_plan_executor_find_missing(struct spw_plan_executor *on, const struct s
         if (b)
             found(on, t, b);
     }
+}
+
+bool spw_plan_executor_is_in_turn(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation)
+{
+    const struct spw_course *course = on->now->course;
+    const struct spw_course_call *call = &course->calls[operation];
+    if (call->hit_count != op->count - op->doubtful)
+        return true;
+    for (uint32_t i = 0; i < call->hit_count; i++) {
+        const uint32_t t = course->hits[call->first_hit + i];
+        const struct spw_object *o = t < course->live_count && on->blocks[t] ? spw_object_at_locked(op->hits[i]) : NULL;
+        const struct spw_block *b = o && o->kind == SPW_KIND_BLOCK ? (const struct spw_block *)o : NULL;
+        on->in_turn += b && b == on->blocks[t];
+        on->out_of_turn += b && b != on->blocks[t] && b->expected && b->size_bytes == course->tensors[t].bytes;
+    }
+    return on->out_of_turn < OUT_OF_TURN || on->out_of_turn <= 2 * on->in_turn;
 }
 
 /* Who is who, and from which action on; false without memory. */

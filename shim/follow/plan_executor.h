@@ -22,6 +22,7 @@ struct spw_plan_executor {
     uint32_t missing_count;          /* of those */
     uint64_t throughout_bytes;       /* of what the course works on, and lives throughout */
     uint64_t missing_bytes;          /* of that, missing */
+    unsigned in_turn, out_of_turn;   /* times that an operation was given the tensor that it should be, or another one */
     uint64_t strange_bytes;          /* allocated in this one, and none of the course's tensors */
     bool conforms;                   /* what the plan has away at this point has left */
     struct spw_stream *stream;       /* of the operation that was told last */
@@ -53,6 +54,10 @@ bool spw_plan_executor_is_there(const struct spw_plan_executor *on);
 /* Operation `operation` of the course came: what it is given where a tensor is gone, and has its size, stands for that
  * tensor from now on. A plan takes that only for what it moves. */
 void spw_plan_executor_find_missing(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation);
+
+/* Whether it is given those tensors of the course that it should be. False: it has become clear that the iteration goes
+ * through the same operations with others of them, as equal models that are trained in turn do, and began out of turn. */
+bool spw_plan_executor_is_in_turn(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation);
 
 /* The cursor was rewound: what lived on takes its new number, and the others of the iteration are nobody any more. */
 void spw_plan_executor_rewind_locked(struct spw_plan_executor *on);
