@@ -413,8 +413,7 @@ bool spw_tuning_wants_versions(const struct spw_tuned_iteration *tuned)
 {
     if (!tuned->course)
         return false;
-    const bool is_open = tuned->knows_more || tuned->planning || (tuned->number && tuned->state < SPW_TUNING_SETTLED);
-    return spw_course_plan_wants_versions(tuned->plan) || (tuned->may_replay && is_open);
+    return spw_course_plan_wants_versions(tuned->plan) || (tuned->may_replay && tuned->knows_more);
 }
 
 /* Where copies go at another speed than the plan in force was made with, another one is held against what a step takes by

@@ -120,7 +120,7 @@ void spw_tuning_budget_changed(struct spw_tuned_iteration *tuned);
  * there is one. False: the steps have changed for good since it was recorded; it should be forgotten and learned anew. */
 bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *tuned, bool went_by_plan);
 
-/* Its plan wants versions kept (versions.h), or the one that is being made or tried for it may. */
+/* Its plan wants versions kept (versions.h), or the one of the next iteration may. While a thread makes one nobody does. */
 bool spw_tuning_wants_versions(const struct spw_tuned_iteration *tuned);
 
 /* No thread goes on. */

@@ -188,6 +188,20 @@ static void a_better_plan_is_taken_when_it_is_there(void **state)
     spw_tuned_iterations_finish(&iterations);
 }
 
+/* To keep versions takes time on the device, and a plan that is not there makes no use of them. */
+static void nobody_wants_versions_while_a_plan_with_replays_is_being_made(void **state)
+{
+    begin(50 * MIB, SPW_PLAN_ON);
+    struct spw_tuned_iteration *tuned = add(ID, 1, NULL);
+    tuned->may_replay = true;
+    spw_tuning_plan(loop.device, tuned);
+    assert_non_null(tuned->planning);
+    assert_int_equal(tuned->plan->recorded_count, 0);
+    tuned->plan->marks.believes = false;
+    assert_false(spw_tuning_wants_versions(tuned));
+    spw_tuned_iterations_finish(&iterations);
+}
+
 /* Another attempt is for iterations that have no plan for lack of memory, not for want of one that is faster than on demand.
  */
 static void where_on_demand_is_faster_a_lack_of_memory_before_that_is_no_reason_to_plan_anew(void **state)
@@ -237,6 +251,7 @@ int main(void)
         cmocka_unit_test(replays_are_held_against_a_first_plan_that_was_followed_for_a_while),
         cmocka_unit_test(nothing_is_replayed_where_that_is_not_allowed),
         cmocka_unit_test(a_better_plan_is_taken_when_it_is_there),
+        cmocka_unit_test(nobody_wants_versions_while_a_plan_with_replays_is_being_made),
         cmocka_unit_test(where_on_demand_is_faster_a_lack_of_memory_before_that_is_no_reason_to_plan_anew),
         cmocka_unit_test(a_thread_ends_when_its_shape_is_forgotten_or_everything_stops),
     };
