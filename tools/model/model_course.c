@@ -145,7 +145,7 @@ int model_course_make(const struct model *m, const struct model_course_terms *te
         .d2h_bytes_per_us = terms->d2h_bytes_per_us, .h2d_bytes_per_us = terms->h2d_bytes_per_us, .may_replay = true};
     struct spw_course *course;
     int r = make_course(m, terms, &course);
-    if (r < 0)
+    if (r != 0)
         return r;
     r = spw_course_graph(course, &of_graph, &ret_course->graph, &ret_course->tensor_of, ret_problem);
     for (uint32_t i = 0, small = 0; r == 0 && i < ret_course->graph->tensor_count; i++) {
