@@ -137,8 +137,7 @@ static int evict(struct spw_device *d, uint64_t needed, bool *ret_busy)
             host_bytes = b->size_bytes; /* a smaller one may still find room, and a clean one needs none */
             continue;
         }
-        if (r ==
-            -EBUSY) { /* copied now, it would keep others from being copied; once it is seen to be out of use it can go */
+        if (r == -EBUSY) { /* copied now, it would keep others from being copied; once it is seen out of use it can go */
             r = 0;
             (void)spw_uses_mark_locked(&b->object.uses);
             if (out_of_use)

@@ -321,14 +321,28 @@ static void a_digest_that_fails_costs_a_copy(void **state)
 
 /* All streams for copies out wait for gates, but the one for what is out of use: the digest goes there, fails, and the copy
  * comes behind it. Before that, nobody has asked whether the tensor is out of use. */
-static void a_digest_that_fails_while_all_copies_are_gated_costs_a_copy(void **state)
+static void check_digest_that_fails_behind_gates(bool is_another_there)
 {
     CUdeviceptr crowd[SPW_OUTS - 1];
-    begin_believing(BUDGET + BYTES);
+    begin_believing(BUDGET + (is_another_there ? 2 : 1) * BYTES);
     fake_goes_on(true);
-    const CUdeviceptr a = tensor_with_copy(1);
+    const CUdeviceptr another = is_another_there ? tensor_with_copy(2) : 0, a = tensor_with_copy(1);
+    if (is_another_there)
+        scale_by_one(another, 2);
     scale_by_one(a, 1);
     let_run();
+    if (is_another_there) { /* the one that was used before is in use, and `a` is seen to be out of use */
+        const CUstream busy = fake_stream();
+        fake_gate(busy);
+        spw_lock();
+        struct spw_stream *record = spw_stream_of_locked(busy);
+        spw_uses_add_locked(&block_at(another)->object.uses, record, spw_stream_next_locked(record));
+        assert_int_equal(spw_uses_mark_locked(&block_at(a)->object.uses), 0);
+        for (unsigned i = 0; i < 200; i++) /* the device comes on while it is asked */
+            (void)spw_uses_done_locked(&block_at(a)->object.uses);
+        assert_true(spw_uses_done_locked(&block_at(a)->object.uses));
+        spw_unlock();
+    }
     for (unsigned i = 0; i < SPW_OUTS - 1; i++) {
         const CUstream on = fake_stream();
         crowd[i] = allocate(BYTES);
@@ -345,16 +359,29 @@ static void a_digest_that_fails_while_all_copies_are_gated_costs_a_copy(void **s
     fake_fail("cuLaunchKernel", 1, CUDA_ERROR_UNKNOWN, false);
     assert_int_equal(fill_on(s, next, BYTES, 9), 0);
     fake_fail("", 1, CUDA_SUCCESS, false);
-    expect_counts(0, 0, 1);
+    if (!is_another_there)
+        expect_counts(0, 0, 1);
     assert_int_equal(attention(a), SPW_EVICTED);
     fake_open_gates();
     let_run();
     expect(a, 1);
     expect(next, 9);
+    if (is_another_there)
+        expect(another, 2);
     for (unsigned i = 0; i < SPW_OUTS - 1; i++)
         expect(crowd[i], (unsigned char)i);
     fake_run_all();
     expect_no_tickets();
+}
+
+static void a_digest_that_fails_while_all_copies_are_gated_costs_a_copy(void **state)
+{
+    check_digest_that_fails_behind_gates(false);
+}
+
+static void nor_is_it_a_failure_where_another_was_passed_over_before(void **state)
+{
+    check_digest_that_fails_behind_gates(true);
 }
 
 static void a_driver_that_takes_no_kernel_costs_copies(void **state)
@@ -477,6 +504,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_is_freed_on_its_way_leaves_no_digest_behind),
         cmocka_unit_test(a_digest_that_fails_costs_a_copy),
         cmocka_unit_test(a_digest_that_fails_while_all_copies_are_gated_costs_a_copy),
+        cmocka_unit_test(nor_is_it_a_failure_where_another_was_passed_over_before),
         cmocka_unit_test(a_driver_that_takes_no_kernel_costs_copies),
         cmocka_unit_test(without_a_free_ticket_it_is_copied),
         cmocka_unit_test(what_cannot_be_copied_after_all_stays),
