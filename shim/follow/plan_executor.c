@@ -15,7 +15,8 @@
 enum {
     TOUCHES = 64,    /* of an operation in between, that are noted */
     MOST = 8,        /* all but one of so many bytes */
-    OUT_OF_TURN = 4, /* times that an operation is given another tensor, and twice as often as the right one */
+    OUT_OF_TURN = 4, /* times that an operation is given another tensor, and */
+    TO_ONE = 8,      /* as often as the right one: more than what was left in places that are not trusted yet */
 };
 
 static const struct spw_course no_course;
@@ -208,7 +209,7 @@ bool spw_plan_executor_is_in_turn(struct spw_plan_executor *on, const struct spw
         on->in_turn += b && b == on->blocks[t];
         on->out_of_turn += b && b != on->blocks[t] && b->expected && b->size_bytes == course->tensors[t].bytes;
     }
-    return on->out_of_turn < OUT_OF_TURN || on->out_of_turn <= 2 * on->in_turn;
+    return on->out_of_turn < OUT_OF_TURN || on->out_of_turn <= TO_ONE * on->in_turn;
 }
 
 /* Who is who, and from which action on; false without memory. */
