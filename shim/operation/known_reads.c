@@ -1,12 +1,20 @@
 /* known_reads.c - the addresses of one launch, by thread. */
 #include "known_reads.h"
 
+/* Whoever loads the library late has little room for what each thread has: half of an address is enough to know it again.
+ * Where two of a launch have that in common, both count as written if one is. */
 struct known_reads {
-    CUdeviceptr list[SPW_CLASS_HITS];
+    uint32_t list[SPW_CLASS_HITS];
     uint64_t reads; /* bit per address */
     unsigned count;
 };
 static _Thread_local struct known_reads known __attribute__((tls_model("initial-exec")));
+
+/* Allocations begin at multiples of more than four bytes. */
+static uint32_t half_of(CUdeviceptr address)
+{
+    return (uint32_t)(address >> 2);
+}
 
 void spw_known_reads_note(const struct spw_op *op, bool taken)
 {
@@ -16,7 +24,7 @@ void spw_known_reads_note(const struct spw_op *op, bool taken)
         return;
     const unsigned sure = op->count - op->doubtful;
     for (unsigned i = 0; i < sure && i < SPW_CLASS_HITS; i++) {
-        known.list[known.count++] = op->hits[i];
+        known.list[known.count++] = half_of(op->hits[i]);
         if (!spw_op_writes_hit(op, i) || spw_op_is_told_to_read_hit(op, i))
             known.reads |= UINT64_C(1) << i;
     }
@@ -27,7 +35,7 @@ static bool is_read(CUdeviceptr address)
 {
     bool any = false, all = true;
     for (unsigned i = 0; i < known.count; i++)
-        if (known.list[i] == address) {
+        if (known.list[i] == half_of(address)) {
             any = true;
             all &= known.reads >> i & 1;
         }
