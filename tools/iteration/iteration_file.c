@@ -186,14 +186,18 @@ static int take_holds(struct reading *r, const json_t *object, const char *path,
     if (!json_object_get(object, "holds"))
         return 0;
     int e = take_ids(r, object, path, "holds", &holds, &op->held_count);
-    uint32_t *all = e == 0 ? realloc(*reads, ((size_t)*read_count + op->held_count + 1) * sizeof *all) : NULL;
+    uint32_t *all = e == 0 ? malloc(((size_t)*read_count + op->held_count + 1) * sizeof *all) : NULL;
     if (e == 0 && !all)
         e = json_text_no_memory(r->text, r->problem);
-    if (all)
-        *reads = all;
+    for (uint32_t i = 0; all && i < *read_count; i++)
+        all[i] = (*reads)[i];
     for (uint32_t i = 0; all && holds && i < op->held_count; i++)
         all[(*read_count)++] = holds[i];
     free(holds);
+    if (all) {
+        free(*reads);
+        *reads = all;
+    }
     return e;
 }
 
