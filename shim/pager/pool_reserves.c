@@ -6,6 +6,7 @@
 #include "lock.h"
 #include "streams.h"
 #include "tables.h"
+#include "now.h"
 #include "uses_wait.h"
 
 struct spw_pool_reserve {
@@ -211,8 +212,10 @@ void spw_pool_reserves_grow_budget_unlocking(struct spw_device *d, uint64_t byte
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (d->handles.budget_bytes < bytes && !spw_pool_reserves_trim_locked(d))
         (void)spw_pool_reserves_trim_unlocking(d);
+    const uint64_t began_ns = spw_now_ns(); /* who is refused can do something else: no gate is waited for without end */
     while (d->handles.budget_bytes < bytes && bytes - d->handles.budget_bytes <= unused_bytes(d) &&
-           spw_streams_gated_locked() && spw_pool_reserves_pending_locked(d)) {
+           spw_streams_gated_locked() && spw_pool_reserves_pending_locked(d) &&
+           spw_now_ns() - began_ns <= SPW_WAIT_MOST_NS) {
         spw_streams_await_gate_unlocking();
         (void)spw_pool_reserves_trim_locked(d);
     }

@@ -44,7 +44,7 @@ bool spw_pool_reserves_trim_unlocking(struct spw_device *d);
 bool spw_pool_reserves_pending_locked(const struct spw_device *d);
 
 /* Has them do so as long as the budget has less than `bytes` for tensors, and could come to have as much: waits for such
- * frees also behind a gate. As the second. */
+ * frees also behind a gate, 20 seconds at most. As the second. */
 void spw_pool_reserves_grow_budget_unlocking(struct spw_device *d, uint64_t bytes);
 
 void spw_pool_reserves_reset(void); /* forgets everything: for tests */

@@ -110,13 +110,13 @@ static uint64_t until_next_mark(const struct spw_stream *s)
 /* That a gated one comes on tells nothing: it does as far as the gate. */
 static bool is_over(struct patience *p, const struct spw_stream *s, uint64_t number)
 {
-    const uint64_t still_ns = 100000000, most_ns = 20000000000, now = spw_now_ns();
+    const uint64_t still_ns = 100000000, now = spw_now_ns();
     const bool is_gated = spw_stream_is_gated_locked(s) && number >= s->gate_first;
     if (p->stream != s || (p->done != s->done && !is_gated))
         p->moved_ns = now;
     p->stream = s;
     p->done = s->done;
-    return now - p->moved_ns > still_ns * (is_gated ? 1 : until_next_mark(s)) || now - p->began_ns > most_ns;
+    return now - p->moved_ns > still_ns * (is_gated ? 1 : until_next_mark(s)) || now - p->began_ns > SPW_WAIT_MOST_NS;
 }
 
 /* Waits until operation `number` of a stream is complete; without patience (NULL) for as long as it takes. */

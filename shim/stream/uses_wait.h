@@ -13,6 +13,8 @@ int spw_uses_wait_unlocking(struct spw_uses *u);
  * then. What does so already is given a tenth of a second in all. */
 int spw_uses_wait_a_while_unlocking(struct spw_uses *u);
 
+#define SPW_WAIT_MOST_NS UINT64_C(20000000000) /* the 20 seconds */
+
 /* Between these the calling thread is about one thing, an operation or an allocation: its waits of that kind end after 20
  * seconds in all, in place of each. They nest. */
 void spw_waits_begin(void);

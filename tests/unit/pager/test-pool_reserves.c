@@ -253,6 +253,33 @@ static void frees_that_are_gated_are_waited_for_by_operations_and_allocations(vo
     }
 }
 
+static bool is_quick; /* each look at the clock takes a second */
+static time_t ahead_s;
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+    const int r = __real_clock_gettime(clock, now);
+    ahead_s += is_quick;
+    now->tv_sec += ahead_s;
+    return r;
+}
+
+/* The thread that allocates is the one that would open the gate: it is refused in the end. */
+static void an_allocation_waits_for_no_gate_without_end(void **state)
+{
+    CUdeviceptr address;
+    (void)state;
+    free_behind_a_gate();
+    const time_t before_s = ahead_s;
+    is_quick = true;
+    assert_int_equal(spw_allocate(device, 50 * GRANULE, NULL, NULL, spw_mempool_stats_of_locked(NULL), &address), -ENOMEM);
+    assert_int_equal(spw_unmanaged_take(device, 50 * GRANULE, "a call"), -ENOMEM);
+    is_quick = false;
+    assert_in_range(ahead_s - before_s, 20, 200);
+    fake_open_gates();
+}
+
 /* Not by one that does not fit even so. */
 static void nobody_waits_for_a_gate_in_vain(void **state)
 {
@@ -287,6 +314,7 @@ int main(void)
         cmocka_unit_test_setup(a_destroyed_pool_counts_until_its_last_free_was_carried_out, begin),
         cmocka_unit_test_setup(frees_that_are_on_their_way_are_waited_for_where_nothing_else_makes_room, begin),
         cmocka_unit_test_setup(frees_that_are_gated_are_waited_for_by_operations_and_allocations, begin),
+        cmocka_unit_test_setup(an_allocation_waits_for_no_gate_without_end, begin),
         cmocka_unit_test_setup(nobody_waits_for_a_gate_in_vain, begin),
         cmocka_unit_test_setup(of_a_driver_that_does_not_tell_what_is_allocated_counts, begin),
     };
