@@ -58,8 +58,11 @@ struct fake_state {
         unsigned handle;
         bool live, access;
     } maps[MOST];
-    struct work work[WORK];
+    unsigned map_end; /* behind the last of maps[] that was ever used */
     unsigned work_count;
+    struct stream_work {
+        unsigned first, left; /* work[] before `first` holds none of the stream's that has not run; how much of it has not */
+    } stream_work[0x1000];
     unsigned long recorded[MOST]; /* per event: index + 1 of its newest record in work[] */
     double event_us[MOST];        /* per event: when its newest record that has run did so; 0: it has no time */
     bool untimed[MOST];
@@ -73,6 +76,7 @@ struct fake_state {
         CUresult r;
         bool for_good;
     } fail;
+    struct work work[WORK]; /* the last member: fake_start() clears those before it alone, as these are many */
 };
 extern struct fake_state fake_state;
 

@@ -45,10 +45,10 @@ void fake_fail_too(const char *names)
 /* The mapping that an address lies in; MOST: none. */
 static unsigned map_at(CUdeviceptr a)
 {
-    unsigned i = 0;
-    while (i < MOST && !(fake_state.maps[i].live && a - fake_state.maps[i].a < fake_state.maps[i].bytes))
-        i++;
-    return i;
+    for (unsigned i = 0; i < fake_state.map_end; i++)
+        if (fake_state.maps[i].live && a - fake_state.maps[i].a < fake_state.maps[i].bytes)
+            return i;
+    return MOST;
 }
 
 /* True when the range is exactly one or more whole mappings, one behind the other. */
@@ -129,12 +129,15 @@ static CUresult on_cuMemMap(CUdeviceptr ptr, size_t size, size_t offset, CUmemGe
     assert_int_equal(fake_state.handles[handle - 1].bytes, size);
     if (fake_state.handles[handle - 1].mapped && fake_state.maps_once)
         return CUDA_ERROR_INVALID_VALUE;
-    for (unsigned i = 0; i < MOST; i++)
-        assert_false(fake_state.maps[i].live && ptr < fake_state.maps[i].a + fake_state.maps[i].bytes &&
-                     fake_state.maps[i].a < ptr + size);
+    for (unsigned i = 0; i < fake_state.map_end; i++)
+        if (fake_state.maps[i].live && ptr < fake_state.maps[i].a + fake_state.maps[i].bytes &&
+            fake_state.maps[i].a < ptr + size)
+            fail_msg("0x%llx is mapped already", (unsigned long long)ptr);
     for (unsigned i = 0; i < MOST; i++) {
         if (fake_state.maps[i].live)
             continue;
+        if (fake_state.map_end <= i)
+            fake_state.map_end = i + 1;
         fake_state.maps[i].live = true;
         fake_state.maps[i].access = false;
         fake_state.maps[i].a = ptr;
@@ -311,7 +314,7 @@ static CUresult on_cuDeviceGetAttribute(int *value, CUdevice_attribute attribute
 void fake_start(uint64_t granularity, uint64_t memory, uint64_t budget, uint64_t host_budget)
 {
     static struct spw_settings settings;
-    memset(&fake_state, 0, sizeof(fake_state));
+    memset(&fake_state, 0, offsetof(struct fake_state, work));
     fake_state.granularity = granularity;
     fake_state.memory = memory;
     fake_state.next_address = UINT64_C(0x700000000000);
