@@ -67,7 +67,8 @@ def unbound(what, command, env=None, share=None, options=(), contexts_that_go=0)
     def _():
         alone = run(command, env={**COSTS, **WATCHED})
         budget = alone.peak * share // 100 if share else None
-        finished = run(command, budget=budget, options=options, env={**COSTS, **WATCHED, **(env or {})})
+        via = "hasty" if (env or {}).get("SPILLWAY_PLAN") == "wait" else "command"
+        finished = run(command, budget=budget, via=via, options=options, env={**COSTS, **WATCHED, **(env or {})})
         same_results(alone, finished)
         ours = {call: count - alone.stats["bound"].get(call, 0) for call, count in finished.stats["bound"].items()
                 if call not in QUESTIONS and count > alone.stats["bound"].get(call, 0)}

@@ -24,6 +24,7 @@ WORKLOADS = os.path.join(BUILD, "tests", "workloads")
 DEVICE = os.path.join(BUILD, "tests", "simgpu")
 SPILLWAY = os.path.join(BUILD, "tools", "spillway")
 PRELOAD = os.path.join(BUILD, "shim", "libspillway.so")
+HASTY = os.path.join(BUILD, "tests", "stress", "libhasty.so")
 
 EXIT_CUDA_ERROR = 3  # how every workload ends when a CUDA call fails
 
@@ -116,7 +117,8 @@ def program(command):
 def run(command, budget=None, via="command", env=None, options=(), timeout=120, cpu_seconds=None, start_in=None):
     """Runs `command` on the simulated device; with a budget or options under spillway, started the way `via` says.
 
-    via: "command" (spillway run), "preload" (LD_PRELOAD and variables alone), "none" (as `env` says).
+    via: "command" (spillway run), "preload" (LD_PRELOAD and variables alone), "hasty" (the same, of the library whose searches for plans
+    end at once, for runs whose speed is not judged: tests/stress/hasty.c), "none" (as `env` says).
     timeout: by the clock; cpu_seconds: of computation, after which it ends by SIGXCPU, however busy the machine is.
     start_in: the folder to start it in, a fresh one by default."""
     with tempfile.TemporaryDirectory(prefix="spillway-") as folder:
@@ -125,8 +127,8 @@ def run(command, budget=None, via="command", env=None, options=(), timeout=120, 
         line = program(list(command))
         if via == "command" and (budget is not None or options):
             line = [SPILLWAY, "run", *(("--budget", str(budget)) if budget is not None else ()), *options, "--", *line]
-        elif via == "preload":
-            settings["LD_PRELOAD"] = PRELOAD
+        elif via in ("preload", "hasty"):
+            settings["LD_PRELOAD"] = HASTY if via == "hasty" else PRELOAD
             if budget is not None:
                 settings["SPILLWAY_BUDGET"] = budget
         if cpu_seconds is not None:

@@ -31,8 +31,10 @@ def budget():
 
 
 def planned(options, planning, recompute):
+    """Steps by plan are held against each other, not against the best: a plan that is waited for may be one that is found at once."""
     plans = {"SPILLWAY_PLAN": planning, **recompute} if library_plans() else {}
-    return run([INCIDENTS, "--steps", str(STEPS), *options], budget=budget(), env={**COSTS, **plans}, timeout=60)
+    via = "hasty" if planning == "wait" else "command"
+    return run([INCIDENTS, "--steps", str(STEPS), *options], budget=budget(), via=via, env={**COSTS, **plans}, timeout=60)
 
 
 @functools.cache
