@@ -20,8 +20,8 @@
 
 enum {
     SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
-    FIRST_ROUNDS = 40,   /* iterations by the first plan before others are tried: short runs are not for that */
-    ROUNDS = 10,         /* by each of the others: the first ones carry what the plan before left behind */
+    FIRST_TRIAL = 40,    /* iterations by the first plan before others are tried: short runs are not for that */
+    TRIAL = 10,          /* by each of the others: the first ones carry what the plan before left behind */
     LOOK_EVERY = 16,     /* iterations, once it is settled */
     STRAYED = 4,         /* looks that must agree before an iteration is given up */
 };
@@ -207,7 +207,7 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tun
 {
     struct spw_course_plan *before = tuned->plan;
     tuned->plan = plan;
-    tuned->rounds = 0;
+    tuned->trial_iterations = 0;
     tuned->usual_us = 0;
     tuned->number = plan->predicted_us < INFINITY ? spw_plan_follower_adopt_locked(d, tuned->id, plan->predicted_us,
                                                                                    plan->compute_us, plan->lower_bound_us)
@@ -433,14 +433,15 @@ static bool look_at_link(struct spw_device *d, struct spw_tuned_iteration *tuned
 
 static bool is_tried_enough(const struct spw_tuned_iteration *tuned)
 {
-    return tuned->rounds >= (tuned->best_us > 0 ? ROUNDS : FIRST_ROUNDS);
+    return tuned->trial_iterations >= (tuned->best_us > 0 ? TRIAL : FIRST_TRIAL);
 }
 
 /* Nobody waits for long while steps take more by plan than without. What runs operations again is slow at first, while each
  * of them is compared. A plan that becomes slow later was good: something else has changed. */
 static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration *tuned, double usual_us)
 {
-    const bool is_new = tuned->rounds > SPW_STEPTIME_MEDIAN_OF && tuned->rounds <= 2 * SPW_STEPTIME_MEDIAN_OF;
+    const bool is_new =
+        tuned->trial_iterations > SPW_STEPTIME_MEDIAN_OF && tuned->trial_iterations <= 2 * SPW_STEPTIME_MEDIAN_OF;
     return is_new && is_of_copies(tuned->plan) && usual_us > LOSES * on_demand_us(d, tuned);
 }
 
@@ -448,7 +449,7 @@ static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration
 static void note_what_it_takes(const struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     const double median_us = spw_plan_follower_times_locked(d, tuned->number).median_us;
-    if (tuned->rounds > SPW_STEPTIME_MEDIAN_OF && (tuned->usual_us == 0 || median_us < tuned->usual_us))
+    if (tuned->trial_iterations > SPW_STEPTIME_MEDIAN_OF && (tuned->usual_us == 0 || median_us < tuned->usual_us))
         tuned->usual_us = median_us;
 }
 
@@ -473,7 +474,7 @@ static void go_on_with_first(struct spw_device *d, struct spw_tuned_iteration *t
 static void look_for_strays(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     const double step_us = spw_steptime_locked(d->ordinal, SPW_STEPTIME_ANY).last_us;
-    if (tuned->rounds == 0 || tuned->rounds % LOOK_EVERY != 0 || step_us <= 0)
+    if (tuned->trial_iterations == 0 || tuned->trial_iterations % LOOK_EVERY != 0 || step_us <= 0)
         return;
     const bool is_strange = step_us > STRAYS * tuned->best_us || step_us * STRAYS < tuned->best_us;
     tuned->strayed = is_strange ? tuned->strayed + 1 : 0;
@@ -498,10 +499,10 @@ static void take_what_is_there(struct spw_device *d, struct spw_tuned_iteration 
         tuned->planning = NULL;
         take_plan(d, tuned, spw_plan_thread_finish(planning, false));
     }
-    tuned->rounds = went_by_plan ? tuned->rounds + 1 : 0;
+    tuned->trial_iterations = went_by_plan ? tuned->trial_iterations + 1 : 0;
     const bool is_open = tuned->state == SPW_TUNING_FIRST || tuned->state == SPW_TUNING_TRYING;
     if (is_open && tuned->lacked_memory && !tuned->number && !tuned->planning &&
-        tuned->rounds % LOOK_EVERY == LOOK_EVERY - 1)
+        tuned->trial_iterations % LOOK_EVERY == LOOK_EVERY - 1)
         spw_tuning_plan(d, tuned);
     note_what_it_takes(d, tuned);
     if (tuned->knows_more)

@@ -71,13 +71,13 @@ struct spw_tuned_iteration {
     struct spw_beginning beginning;
 
     /* measuring and trying */
-    struct spw_course_plan *best; /* of those that were tried, if it is not the one in force */
-    double best_us;               /* what a step took by the best; 0: none was measured yet */
-    double usual_us;              /* the least median of steps by the plan in force; 0: it is not known yet */
-    unsigned tried, rounds;       /* plans; iterations by the one in force */
-    struct spw_drift drift;       /* of steps by the one in force */
-    bool on_other_terms;          /* than its steps on demand were measured on: another link, another budget */
-    unsigned strayed;             /* SETTLED: looks in a row at which a step took something else than best_us */
+    struct spw_course_plan *best;     /* of those that were tried, if it is not the one in force */
+    double best_us;                   /* what a step took by the best; 0: none was measured yet */
+    double usual_us;                  /* the least median of steps by the plan in force; 0: it is not known yet */
+    unsigned tried, trial_iterations; /* plans; iterations by the one in force */
+    struct spw_drift drift;           /* of steps by the one in force */
+    bool on_other_terms;              /* than its steps on demand were measured on: another link, another budget */
+    unsigned strayed;                 /* SETTLED: looks in a row at which a step took something else than best_us */
 };
 
 struct spw_tuned_iterations {

@@ -58,11 +58,11 @@ int __wrap_spw_plan_course(const struct spw_course *course, const struct spw_pla
 
 static bool unwanted; /* versions are, whatever the plans say */
 
-bool __real_spw_device_loop_want_versions(const struct spw_device_loop *rounds);
-bool __wrap_spw_device_loop_want_versions(const struct spw_device_loop *rounds);
-bool __wrap_spw_device_loop_want_versions(const struct spw_device_loop *rounds)
+bool __real_spw_device_loop_want_versions(const struct spw_device_loop *loop);
+bool __wrap_spw_device_loop_want_versions(const struct spw_device_loop *loop);
+bool __wrap_spw_device_loop_want_versions(const struct spw_device_loop *loop)
 {
-    return !unwanted && __real_spw_device_loop_want_versions(rounds);
+    return !unwanted && __real_spw_device_loop_want_versions(loop);
 }
 
 /* ---- the program ---- */
