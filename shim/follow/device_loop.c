@@ -26,8 +26,8 @@
 
 enum {
     CONFIRMED = 16,       /* iterations in a row after which one is taken for the whole */
-    TAUGHT_AFTER = 2,     /* iterations in a row, before it is learned from; */
-    TAUGHT_AFTER_ALL = 6, /* or in all, where something else comes in between */
+    PROBED_AFTER = 2,     /* iterations in a row, before its launches are probed; */
+    PROBED_AFTER_ALL = 6, /* or in all, where something else comes in between */
     MOST = 8,             /* all but one of so many bytes */
 };
 
@@ -448,18 +448,18 @@ static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
     return !spw_settings_get()->probe && plan->predicted_us <= AS_FAST * plan->compute_us;
 }
 
-/* It is followed, it has a plan, and has come a few times: learning takes time and memory. */
+/* It is followed, it has a plan, and has come a few times: probing takes time and memory. */
 static bool may_probe(const struct spw_device_loop *p, const struct spw_tuned_iteration *tuned)
 {
     return tuned != p->known.awaited &&
-           (tuned->in_a_row >= TAUGHT_AFTER || tuned->followed >= TAUGHT_AFTER_ALL || tuned->is_taught);
+           (tuned->in_a_row >= PROBED_AFTER || tuned->followed >= PROBED_AFTER_ALL || tuned->probing_began);
 }
 
 /* The session is about the course, which may be probed from the next iteration on. False: not yet, or not at all. */
-static bool begin_to_teach_unlocking(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
+static bool begin_probing_unlocking(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
     const bool is_under_way = spw_probe_session_is_about(p->session, tuned->course);
-    if (is_under_way && tuned->is_taught)
+    if (is_under_way && tuned->probing_began)
         return true;
     if (!spw_scratch_leaves_room_locked(p->on.device, tuned->course)) {
         spw_info("device %d: the budget is too small to find out what can be recomputed", p->on.device->ordinal);
@@ -474,10 +474,10 @@ static bool begin_to_teach_unlocking(struct spw_device_loop *p, struct spw_tuned
            (is_under_way || spw_probe_session_begin_locked(p->session, tuned->course, tuned->serial, false) == 0);
 }
 
-/* Iterations of the course are learned from, as far as it is new, once it has come a few times. Where something else came
+/* Launches of the course are probed, as far as they are new, once it has come a few times. Where something else came
  * meanwhile, as evaluations do, it goes on as soon as the course is back. One that is only listened to needs digests for
  * what earlier runs know of it. */
-static void teach_unlocking(struct spw_device_loop *p)
+static void probe_unlocking(struct spw_device_loop *p)
 {
     struct spw_tuned_iteration *tuned = p->on.now;
     p->began = false;
@@ -491,9 +491,9 @@ static void teach_unlocking(struct spw_device_loop *p)
             spw_probe_session_pause_locked(p->session);
         return;
     }
-    if (!begin_to_teach_unlocking(p, tuned))
+    if (!begin_probing_unlocking(p, tuned))
         return;
-    tuned->is_taught = true;
+    tuned->probing_began = true;
     if (!spw_probe_session_iteration_unlocking(p->session) || p->on.now != tuned)
         return;
     tuned->is_learned = true;
@@ -534,7 +534,7 @@ void spw_device_loop_look_after_unlocking(struct spw_device_loop *p,
         learn(p);
     await_durations(p);
     if (p->began) {
-        teach_unlocking(p);
+        probe_unlocking(p);
         spw_kernel_profile_write_unlocking();
         spare_versions(p->on.device, p->on.stream);
     }

@@ -63,7 +63,7 @@ struct spw_tuned_iteration {
     bool may_replay;    /* plans may have operations of it run again */
     bool knows_more;    /* its course does, than when it was planned last */
     bool is_recalled;   /* its course was told what earlier runs know of its kernels (kernel_profile.h) */
-    bool is_taught;     /* its course has been learned from, if not to the end */
+    bool probing_began; /* of the launches of its course, which may not be done */
     bool is_learned;    /* its course tells reads from writes, and what can be replayed */
     bool *hopeless;     /* by operation: a wait of the host behind it did not end (throttle.h); NULL: no memory */
     unsigned in_a_row;  /* complete ones on its course, since it was lost last */

@@ -273,7 +273,7 @@ static void iterations_that_come_one_at_a_time_are_learned_from_to_the_end(void 
     assert_int_equal(verdict_of(F(0)), SPW_REPLAYABLE);
 }
 
-static void a_lesson_without_an_answer_is_given_up_after_a_while(void **state)
+static void a_probe_without_an_answer_is_given_up_after_a_while(void **state)
 {
     (void)state;
     unsigned times = 0;
@@ -331,7 +331,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(learning_takes_no_more_than_it_may_in_one_iteration_and_in_all, begin, finish),
         cmocka_unit_test_setup_teardown(answers_that_come_an_iteration_late_do_not_end_the_learning, begin, finish),
         cmocka_unit_test_setup_teardown(iterations_that_come_one_at_a_time_are_learned_from_to_the_end, begin, finish),
-        cmocka_unit_test_setup_teardown(a_lesson_without_an_answer_is_given_up_after_a_while, begin, finish),
+        cmocka_unit_test_setup_teardown(a_probe_without_an_answer_is_given_up_after_a_while, begin, finish),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
