@@ -50,10 +50,9 @@ void spw_ask_refused(const char *call, CUresult result)
         return;
     if (!spw_driver.cuGetErrorName || spw_driver.cuGetErrorName(result, &name) != CUDA_SUCCESS || !name)
         name = "unknown";
-    spw_warn(
-        "the driver refused %s of ours (error %d, %s); the program goes on, maybe slower; %s is not told of again" SPW_SEE(
-            "driver-refused"),
-        call, (int)result, name, is_fault ? "what is refused after this" : "this call");
+    spw_warn("the driver refused %s of ours (error %d, %s); the program goes on, maybe slower; %s are not reported" SPW_SEE(
+                 "driver-refused"),
+             call, (int)result, name, is_fault ? "further faults" : "further refusals of this call");
 }
 
 void spw_ask_reset(void)

@@ -62,8 +62,7 @@ static void *look(const struct spw_other_library *library, struct spw_call_site 
     void *function = find(library, name, caller);
     struct spw_call_site *site = function && place ? malloc(sizeof(*site)) : NULL, *nobody = NULL;
     if (!function)
-        spw_warn_once(&warned, "%s was called, and no %s that has it is loaded" SPW_SEE("library-calls"), name,
-                      library->name);
+        spw_warn_once(&warned, "%s was called, but no loaded %s has it" SPW_SEE("library-calls"), name, library->name);
     if (site) {
         *site = (struct spw_call_site){page, function};
         if (!__atomic_compare_exchange_n(place, &nobody, site, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -99,7 +98,7 @@ static void *instead_of(const struct spw_stand_in *s, void *function)
     }
     spw_warn_once(
         &warned,
-        "%s is looked up in more than %d libraries: what the last ones are handed is not seen" SPW_SEE("library-calls"),
+        "%s is looked up in more than %d libraries: calls through the last ones are not seen" SPW_SEE("library-calls"),
         s->name, SPW_STAND_INS);
     return NULL;
 }

@@ -46,10 +46,9 @@ CUresult spw_library_start(void)
     if (missing)
         return CUDA_SUCCESS;
     if (!spw_layout_supported())
-        spw_warn(
-            "the driver is older than CUDA 12.4 and does not tell what kernels get for parameters: any launch may touch "
-            "everything, so nothing leaves the device, and what does not fit into the budget is out of memory" SPW_SEE(
-                "driver-too-old"));
+        spw_warn("the driver is older than CUDA 12.4 and does not say what parameters kernels take: any launch may touch "
+                 "everything, so nothing leaves the device, and what does not fit into the budget is out of memory" SPW_SEE(
+                     "driver-too-old"));
     spw_seek_allowed = true;
     spw_plan_follower_open();
     spw_summary_arm();

@@ -181,7 +181,7 @@ struct spw_device *spw_device_ready_locked(int ordinal, int *ret_r)
     if (r < 0) {
         spw_warn_once(
             &warned,
-            "device %d: the driver gives no virtual memory to work with (%s); its allocations are passed through, nothing "
+            "device %d: the driver offers no virtual memory management (%s); its allocations are passed through, nothing "
             "can be moved, and what goes beyond the budget is out of memory" SPW_SEE("nothing-moves"),
             ordinal, r == -ENOTSUP ? "not supported" : "refused");
         *ret_r = r;

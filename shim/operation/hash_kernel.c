@@ -19,7 +19,7 @@ static void say_refused(const char *what, CUresult r)
 {
     static int warned;
     spw_warn_once(&warned,
-                  "the driver does not take the kernel that compares memory (%s answers %d): nothing is recomputed" SPW_SEE(
+                  "the driver does not load the kernel that compares memory (%s returned %d): nothing is recomputed" SPW_SEE(
                       "driver-refused"),
                   what, (int)r);
 }

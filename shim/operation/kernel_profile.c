@@ -54,7 +54,7 @@ static void say_unused(int r, const char *other)
     if (r == -ESTALE)
         spw_warn("the profile %s is not used: it is of %s, and this is %s" SPW_SEE("profile"), path, other, identity);
     else if (r == -EBADMSG)
-        spw_warn("the profile %s is not used: it is damaged, or none" SPW_SEE("profile"), path);
+        spw_warn("the profile %s is not used: it is damaged, or not a profile" SPW_SEE("profile"), path);
     else
         spw_warn("the profile %s is not used: it cannot be read (%s)" SPW_SEE("profile"), path, strerror(-r));
 }
@@ -67,7 +67,7 @@ static void open_profile(void)
     if (!settings->profile || !settings->recompute || !identify())
         return;
     if (spw_profile_path(settings->profile_file, identity, path, sizeof(path)) < 0) {
-        spw_info("no profile is kept: neither XDG_CACHE_HOME nor HOME says where");
+        spw_info("no profile is kept: neither XDG_CACHE_HOME nor HOME is set");
         return;
     }
     profile = spw_profile_create();
@@ -76,7 +76,7 @@ static void open_profile(void)
         say_unused(r, other);
     spw_kernel_profile_counts.read = profile ? spw_profile_count(profile) : 0;
     if (spw_kernel_profile_counts.read)
-        spw_info("the profile %s tells of %zu classes of launches", path, spw_profile_count(profile));
+        spw_info("the profile %s knows %zu classes of launches", path, spw_profile_count(profile));
 }
 
 static struct spw_profile *the_profile(void)

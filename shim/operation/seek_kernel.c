@@ -34,11 +34,10 @@ int spw_seek_kernel_load(int device, struct spw_seek_kernel *ret_kernel)
         (r = SPW_ASK_QUIETLY(cuModuleGetFunction, &kernel.seek, kernel.module, "spillway_seek")) != CUDA_SUCCESS)
         (void)SPW_ASK_QUIETLY(cuModuleUnload, kernel.module);
     if (r != CUDA_SUCCESS) {
-        spw_warn_once(
-            &warned,
-            "the driver does not take the kernel that looks for addresses in device memory (it answers %d): memory "
-            "is read by the host instead, which is slow" SPW_SEE("driver-refused"),
-            (int)r);
+        spw_warn_once(&warned,
+                      "the driver does not load the kernel that looks for addresses in device memory (error %d): memory "
+                      "is read by the host instead, which is slow" SPW_SEE("driver-refused"),
+                      (int)r);
         return -ENOTSUP;
     }
     r = SPW_ASK_QUIETLY(cuDeviceGetAttribute, &multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
@@ -70,7 +69,7 @@ int spw_seek_kernel_submit(const struct spw_seek_kernel *kernel, CUstream stream
     if (r != CUDA_SUCCESS)
         spw_warn_of(
             &told, (uint64_t)r,
-            "cuLaunchKernel answers %d to the kernel that looks for addresses in device memory: %llu bytes are read by "
+            "cuLaunchKernel returned %d for the kernel that looks for addresses in device memory: %llu bytes are read by "
             "the host instead" SPW_SEE("driver-refused"),
             (int)r, (unsigned long long)bytes);
     return spw_result(r);

@@ -513,7 +513,7 @@ static void find_counterpart_in_twin(struct counterpart *c)
     if (r == 0)
         return;
     c->function = NULL;
-    spw_info("%s is not to be had a second time (%d): what it makes is not recomputed",
+    spw_info("%s cannot be loaded a second time (%d): what it makes is not recomputed",
              spw_readable_name(c->place.function, name, sizeof(name)), r);
 }
 

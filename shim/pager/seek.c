@@ -407,7 +407,7 @@ static int sweep_unlocking(void)
         while (r == 0)
             r = read_some_unlocking(&l, NULL, true, &waited_for);
     } while (r == 1 && l.end);
-    spw_debug("memory was looked through for addresses at operation %llu (%d): %llu found so far that were not known",
+    spw_debug("memory was searched for addresses at operation %llu (%d): %llu found so far that were not known",
               (unsigned long long)spw_tick, r, (unsigned long long)spw_sought.found);
     return r;
 }

@@ -255,7 +255,7 @@ void spw_nvtx_check(void)
 {
     const char *other = other_library();
     if (other && !__atomic_load_n(&asked, __ATOMIC_RELAXED))
-        spw_warn(VARIABLE "=%s: that library hears the NVTX ranges, and SPILLWAY_ITERATION_RANGE has no effect" SPW_SEE(
+        spw_warn(VARIABLE "=%s: that library receives the NVTX ranges, and SPILLWAY_ITERATION_RANGE has no effect" SPW_SEE(
                      "iteration-hint"),
                  other);
 }
@@ -265,10 +265,9 @@ void spw_nvtx_tell_unheard(const char *range)
     if (__atomic_load_n(&asked, __ATOMIC_RELAXED))
         spw_warn("no NVTX range \"%s\" began: SPILLWAY_ITERATION_RANGE had no effect" SPW_SEE("iteration-hint"), range);
     else if (!other_library())
-        spw_warn(
-            "no NVTX range \"%s\" began, nor any other that could be heard: SPILLWAY_ITERATION_RANGE had no effect" SPW_SEE(
-                "iteration-hint"),
-            range);
+        spw_warn("no NVTX range \"%s\" began, nor any other that spillway could see: SPILLWAY_ITERATION_RANGE had no "
+                 "effect" SPW_SEE("iteration-hint"),
+                 range);
 }
 
 void spw_nvtx_reset(void)

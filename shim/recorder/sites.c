@@ -132,7 +132,7 @@ static void open_walker(void)
         own_start = (uintptr_t)self.dli_fbase;
     walker = spw_walker_open(self.dli_fname);
     if (!walker)
-        spw_warn_once(&said, "libunwind.so.8 is not here: the trace does not tell where allocations come from" SPW_SEE(
+        spw_warn_once(&said, "libunwind.so.8 was not found: the trace does not say where allocations come from" SPW_SEE(
                                  "no-call-stacks"));
 }
 

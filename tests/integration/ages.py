@@ -12,7 +12,7 @@ from harness import BUILD, EXIT_CUDA_ERROR, TINY, finish, no_misuse, require, ru
 PROGRAM = sys.argv.pop(1)
 AGES = ("11.8", "12.2", "12.4", "12.8", "13.0")
 LAYOUTS_SINCE = "12.4"
-SAYS = "does not tell what kernels get for parameters"
+SAYS = "does not say what parameters kernels take"
 
 # Small kernels on a slow link, for so many steps that they have been tried and another plan is followed.
 REPLAY = ["replay", "--kinds", "plain,clock", "--rounds", "10", "--rows", "256", "--steps", "20"]

@@ -350,15 +350,15 @@ static unsigned lines_with(const char *text)
 static void a_device_that_does_not_take_the_kernel_is_named_once(void **state)
 {
     /* The first module and the first functions are the test's own. */
-    static const char *const failures[][2] = {{"cuModuleLoadData:2=218", "(cuModuleLoadData answers 218)"},
-                                              {"cuModuleLoadData:2=221", "(cuModuleLoadData answers 221)"},
-                                              {"cuModuleGetFunction:5=500", "(cuModuleGetFunction answers 500)"},
-                                              {"cuModuleGetFunction:6=500", "(cuModuleGetFunction answers 500)"},
-                                              {"cuLaunchKernel:1=209", "(cuLaunchKernel answers 209)"}};
+    static const char *const failures[][2] = {{"cuModuleLoadData:2=218", "(cuModuleLoadData returned 218)"},
+                                              {"cuModuleLoadData:2=221", "(cuModuleLoadData returned 221)"},
+                                              {"cuModuleGetFunction:5=500", "(cuModuleGetFunction returned 500)"},
+                                              {"cuModuleGetFunction:6=500", "(cuModuleGetFunction returned 500)"},
+                                              {"cuLaunchKernel:1=209", "(cuLaunchKernel returned 209)"}};
     for (size_t i = 0; i < sizeof(failures) / sizeof(*failures); i++) {
         assert_true(in_child(be_refused, "SIMGPU_FAIL", failures[i][0], NULL));
         assert_int_equal(child_stat("injected_failures"), 1);
-        assert_int_equal(lines_with("does not take the kernel"), 1);
+        assert_int_equal(lines_with("does not load the kernel"), 1);
         assert_int_equal(lines_with(failures[i][1]), 1);
     }
 }

@@ -161,7 +161,7 @@ for each in PROGRAMS:
 @sentence("a program without NVTX is told that nothing could be heard")
 def _():
     traced, _ = trace(["mlp", "--size", "tiny", "--steps", "3"], "--iteration-range", "step")
-    require(len(warnings(traced)) == 1 and "nor any other that could be heard" in warnings(traced)[0], traced.errors)
+    require(len(warnings(traced)) == 1 and "nor any other that spillway could see" in warnings(traced)[0], traced.errors)
 
 
 @sentence("a kernel and a range together are refused, before the program starts and in a plain preload")

@@ -87,10 +87,9 @@ void doctor_driver(struct facts *facts, const char *library)
 
     const json_t *version = facts_value(facts, "driver", "version");
     if (version && json_integer_value(version) < VERSION_WITH_LAYOUTS)
-        facts_advise(
-            facts, "sudo apt-get install nvidia-driver-550   # Ubuntu's name of it; for a container on its host",
-            "this driver does not tell what kernels get for parameters, so nothing can be moved; 12.4, which came with "
-            "driver 550, and later ones do");
+        facts_advise(facts, "sudo apt-get install nvidia-driver-550   # Ubuntu's name of it; for a container on its host",
+                     "this driver does not say what parameters kernels take, so nothing can be moved; 12.4, which came with "
+                     "driver 550, and later ones do");
     if (!facts_value(facts, "driver", "error"))
         return;
     const char *visible = getenv("CUDA_VISIBLE_DEVICES");

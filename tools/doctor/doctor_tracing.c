@@ -39,7 +39,7 @@ static void look_at_stacks(struct facts *facts)
 {
     const char *file = walker_file();
     facts_add(facts, SECTION, "libunwind", file ? shown_string(file) : NULL, "call stacks", "%s",
-              file ? file : "none: libunwind.so.8 is not here");
+              file ? file : "none: libunwind.so.8 was not found");
     if (!file)
         facts_advise(facts, "sudo apt-get install libunwind8",
                      "without libunwind a trace does not tell where allocations come from");

@@ -119,7 +119,7 @@ int main(void)
     double before_us = probe_now_us();
     CUresult r = cuModuleLoadData(&module, spw_hash_ptx);
     if (r != CUDA_SUCCESS)
-        probe_answer("the driver does not take the kernel: %s", probe_error_name(r));
+        probe_answer("the driver does not load the kernel: %s", probe_error_name(r));
     probe_figure("load_us", probe_now_us() - before_us);
     CHECK(cuModuleGetFunction(&kernel, module, "spillway_hash"));
     CHECK(cuModuleGetFunction(&tell, module, "spillway_tell"));
