@@ -38,7 +38,7 @@ def plain(leftovers):
 def planned(leftovers, recompute):
     budget = plain(leftovers).peak * SHARE // 100
     plans = {"SPILLWAY_PLAN": "wait", **recompute} if library_plans() else {}
-    finished = run(program(leftovers), budget=budget, env={**COSTS, **plans})
+    finished = run(program(leftovers), budget=budget, via="hasty", env={**COSTS, **plans})
     same_results(plain(leftovers), finished)
     no_misuse(finished)
     within(budget, finished)

@@ -30,7 +30,7 @@ def made_more(name, options, budget):
     calls = []
     for steps in SETTLED:
         # Plans with replays are tried until later than this, and with each the sizes that are alive at once change.
-        finished = within_budget(name, steps, *options, budget=budget, env={**COUNTED, **COPIES})
+        finished = within_budget(name, steps, *options, budget=budget, via="hasty", env={**COUNTED, **COPIES})
         same_in_budget(without(name, steps, *options), finished, budget)
         require(finished.summary["changed_hands"]["early_count"] > 0, "no memory went from tensor to tensor before the device was done with it")
         calls.append(finished.stats["calls"])

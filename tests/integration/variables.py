@@ -23,7 +23,7 @@ def plain(*options):
 
 def planned(share, *options):
     plans = {"SPILLWAY_PLAN": "wait", **RECOMPUTING} if library_plans() else {}
-    return run([VARIABLES, "--steps", str(STEPS), "--layers", str(LAYERS), *options], budget=plain().peak * share // 100, env={**COSTS, **plans}, timeout=100)
+    return run([VARIABLES, "--steps", str(STEPS), "--layers", str(LAYERS), *options], budget=plain().peak * share // 100, via="hasty", env={**COSTS, **plans}, timeout=100)
 
 
 def same(percent, again, *options):
