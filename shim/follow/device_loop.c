@@ -255,7 +255,7 @@ static bool next_iteration(struct spw_device_loop *p)
 {
     /* 1. What the iteration was, as long as nothing has changed. The plan is for comparison only: step 5 may end it. */
     const struct spw_course_plan *before = p->on.now->plan;
-    const bool all_done = p->on.next_due == before->actions.count, was_observing = spw_device_loop_is_observing(p),
+    const bool all_done = spw_plan_executor_is_done(&p->on), was_observing = spw_device_loop_is_observing(p),
                is_learning = spw_probe_session_is_about(p->session, p->on.now->course),
                was_there = spw_plan_executor_is_there(&p->on);
     spw_spot_check_next_iteration_locked();
@@ -514,7 +514,7 @@ bool spw_device_loop_want_versions(const struct spw_device_loop *p)
 static void note_what_is_left(struct spw_device_loop *p)
 {
     p->on.place.left = spw_plan_executor_has_left(&p->on);
-    p->on.place.busy = p->on.place.left || !spw_transfer_is_idle(p->on.device);
+    p->on.place.busy = p->on.place.left || p->on.pending.count || !spw_transfer_is_idle(p->on.device);
 }
 
 void spw_device_loop_look_after_unlocking(struct spw_device_loop *p,

@@ -96,6 +96,7 @@ void spw_plan_executor_leave_locked(struct spw_plan_executor *on)
     free(on->is_missing);
     on->blocks = NULL;
     on->is_missing = NULL;
+    spw_pending_evictions_clear(&on->pending);
     expect_nothing(on);
 }
 
@@ -247,6 +248,7 @@ void spw_plan_executor_rewind_locked(struct spw_plan_executor *on)
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const struct spw_course *course = on->now->course;
     release_ghosts(on);
+    spw_pending_evictions_clear(&on->pending);
     for (uint32_t t = 0; t < course->live_count; t++) {
         const uint32_t from = course->tensors[t].from;
         if (from == t)
@@ -321,6 +323,50 @@ void spw_plan_executor_note_extra(struct spw_plan_executor *on, const struct spw
     spw_cursor_note_extra(&on->place.cursor, &call);
 }
 
+/* A plan that was made when nobody knew who writes what has no idea of who will be believed. */
+static bool may_be_believed(const struct spw_plan_executor *on, uint32_t tensor)
+{
+    return !spw_course_plan_wants_versions(on->now->plan) || on->now->plan->marks.believed[tensor];
+}
+
+/* What is copied out stays until it is dropped: something may use it until then. -EBUSY: it cannot begin yet. */
+static int carry_out(const struct spw_plan_executor *on, uint32_t kind, uint32_t tensor, struct spw_block *b)
+{
+    struct spw_device *d = on->device;
+    if (kind == SPW_STEP_H2D)
+        return spw_transfer_prefetch_locked(d, b);
+    if (kind != SPW_STEP_D2H)
+        return spw_transfer_drop_locked(d, b);
+    if (may_be_believed(on, tensor))
+        return spw_transfer_write_back_locked(d, b);
+    return spw_transfer_write_back_unchecked_locked(d, b);
+}
+
+static void put_off(struct spw_plan_executor *on, uint32_t kind, uint32_t tensor, const struct spw_block *b)
+{
+    const struct spw_pending_eviction pending = {tensor, kind, spw_object_last_tick(&b->object)};
+    spw_pending_evictions_add(&on->pending, pending);
+}
+
+static bool is_carried_out(struct spw_plan_executor *on, uint32_t kind, uint32_t tensor, struct spw_block *b)
+{
+    if (carry_out(on, kind, tensor, b) != -EBUSY || kind == SPW_STEP_H2D)
+        return true;
+    put_off(on, kind, tensor, b);
+    return false;
+}
+
+/* Each once, until one cannot begin. */
+static void carry_out_pending(struct spw_plan_executor *on)
+{
+    struct spw_pending_eviction next;
+    for (uint32_t i = on->pending.count; i && spw_pending_evictions_take(&on->pending, &next); i--) {
+        struct spw_block *b = block_of(on, next.tensor);
+        if (b && spw_object_last_tick(&b->object) == next.tick && !is_carried_out(on, next.kind, next.tensor, b))
+            return;
+    }
+}
+
 int spw_plan_executor_conform_locked(struct spw_plan_executor *on)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -331,31 +377,11 @@ int spw_plan_executor_conform_locked(struct spw_plan_executor *on)
     spw_course_find_away(on->now->course, &on->now->plan->actions, on->next_due, away);
     for (uint32_t t = 0; t < count; t++) {
         struct spw_block *b = away[t] ? block_of(on, t) : NULL;
-        if (b)
-            (void)spw_transfer_evict_locked(on->device, b);
+        if (b && spw_transfer_evict_locked(on->device, b) == -EBUSY)
+            put_off(on, SPW_STEP_DROP, t, b);
     }
     free(away);
     return 0;
-}
-
-/* A plan that was made when nobody knew who writes what has no idea of who will be believed. */
-static bool may_be_believed(const struct spw_plan_executor *on, uint32_t tensor)
-{
-    return !spw_course_plan_wants_versions(on->now->plan) || on->now->plan->marks.believed[tensor];
-}
-
-/* What is copied out stays until it is dropped: something may use it until then. */
-static void carry_out(const struct spw_plan_executor *on, const struct spw_action *due, struct spw_block *b)
-{
-    struct spw_device *d = on->device;
-    if (due->kind == SPW_STEP_H2D)
-        (void)spw_transfer_prefetch_locked(d, b);
-    else if (due->kind != SPW_STEP_D2H)
-        (void)spw_transfer_drop_locked(d, b);
-    else if (may_be_believed(on, due->id))
-        (void)spw_transfer_write_back_locked(d, b);
-    else
-        (void)spw_transfer_write_back_unchecked_locked(d, b);
 }
 
 /* The program frees it behind the operation that was the last, before the next. */
@@ -367,17 +393,19 @@ static bool is_about_to_be_freed(const struct spw_plan_executor *on, uint32_t te
 /* One action on a tensor. What the program frees by itself now, and the plan has no more use for, is left to that. */
 static void move(struct spw_plan_executor *on, uint32_t action, const struct spw_action *due)
 {
+    spw_pending_evictions_forget(&on->pending, due->id);
     struct spw_block *b = block_of(on, due->id);
     const bool is_over = spw_kept_ops_is_over_locked(on->device, due->id, action);
     if (is_ghost(b) && is_over)
         release_ghost(on, due->id);
     else if (b && !(due->kind == SPW_STEP_DROP && is_over && is_about_to_be_freed(on, due->id)))
-        carry_out(on, due, b);
+        (void)is_carried_out(on, due->kind, due->id, b);
 }
 
 void spw_plan_executor_carry_out_due_unlocking(struct spw_plan_executor *on, bool is_due)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
+    carry_out_pending(on);
     while (spw_plan_executor_has_left(on)) {
         const struct spw_actions *actions = &on->now->plan->actions;
         const uint32_t action = on->next_due++;

@@ -5,6 +5,7 @@
  * that are tied to its places. Engine lock held throughout. */
 #ifndef SPILLWAY_SHIM_PLAN_EXECUTOR_H
 #define SPILLWAY_SHIM_PLAN_EXECUTOR_H
+#include "pending_evictions.h"
 #include "place.h"
 #include "plan_tuning.h"
 
@@ -13,19 +14,20 @@ struct spw_op;
 struct spw_plan_executor {
     struct spw_device *device;
     struct spw_place place;
-    struct spw_tuned_iteration *now; /* whose course the device is on; NULL: none */
-    struct spw_block **blocks;       /* by tensor of the course */
-    uint32_t next_due;               /* index in the plan's list */
-    uint64_t made_bytes;             /* that an iteration of the course allocates */
-    uint64_t live_bytes;             /* of the device, when this one began */
-    uint8_t *is_missing;             /* by tensor alive at the beginning: nothing stands for it, in this iteration so far */
-    uint32_t missing_count;          /* of those */
-    uint64_t throughout_bytes;       /* of what the course works on, and lives throughout */
-    uint64_t missing_bytes;          /* of that, missing */
-    unsigned in_turn, out_of_turn;   /* times that an operation was given the tensor that it should be, or another one */
-    uint64_t strange_bytes;          /* allocated in this one, and none of the course's tensors */
-    bool conforms;                   /* what the plan has away at this point has left */
-    struct spw_stream *stream;       /* of the operation that was told last */
+    struct spw_tuned_iteration *now;      /* whose course the device is on; NULL: none */
+    struct spw_block **blocks;            /* by tensor of the course */
+    uint32_t next_due;                    /* index in the plan's list */
+    struct spw_pending_evictions pending; /* of those before it, what could not begin yet */
+    uint64_t made_bytes;                  /* that an iteration of the course allocates */
+    uint64_t live_bytes;                  /* of the device, when this one began */
+    uint8_t *is_missing;           /* by tensor alive at the beginning: nothing stands for it, in this iteration so far */
+    uint32_t missing_count;        /* of those */
+    uint64_t throughout_bytes;     /* of what the course works on, and lives throughout */
+    uint64_t missing_bytes;        /* of that, missing */
+    unsigned in_turn, out_of_turn; /* times that an operation was given the tensor that it should be, or another one */
+    uint64_t strange_bytes;        /* allocated in this one, and none of the course's tensors */
+    bool conforms;                 /* what the plan has away at this point has left */
+    struct spw_stream *stream;     /* of the operation that was told last */
     const struct spw_course_plan *kept; /* for which operations are kept that it has run again */
 };
 
@@ -93,6 +95,12 @@ int spw_plan_executor_conform_locked(struct spw_plan_executor *on);
  * is to be room from: what would have to run again, but for room, is left then, with all behind it, until the next operation
  * is there (`is_due`). While something is run again other threads go on, and so may the course. */
 void spw_plan_executor_carry_out_due_unlocking(struct spw_plan_executor *on, bool is_due);
+
+/* All that the plan has so far in this iteration is under way. */
+static inline bool spw_plan_executor_is_done(const struct spw_plan_executor *on)
+{
+    return on->next_due == on->now->plan->actions.count && !on->pending.count;
+}
 
 static inline bool spw_plan_executor_has_left(const struct spw_plan_executor *on)
 {

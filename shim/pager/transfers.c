@@ -21,10 +21,18 @@
 
 /* ---- out ---- */
 
+/* 0: it may; -EBUSY: not yet; 1: there is nothing to leave, or it stays. */
+static int may_not_leave(const struct spw_block *b)
+{
+    if (b->object.attention & (SPW_ABSENT | SPW_EVICTING) || spw_object_is_cached(&b->object) || b->pinned || b->doomed ||
+        spw_seek_is_blind_locked())
+        return 1;
+    return b->suspected || b->holds ? -EBUSY : 0;
+}
+
 static bool may_leave(const struct spw_block *b)
 {
-    return !(b->object.attention & (SPW_ABSENT | SPW_EVICTING)) && !spw_object_is_cached(&b->object) && !b->pinned &&
-           !b->doomed && !b->suspected && b->holds == 0 && !spw_seek_is_blind_locked();
+    return may_not_leave(b) == 0;
 }
 
 /* It leaves by itself. Who needs no copy goes without waiting for it. */
@@ -72,16 +80,17 @@ static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
         spw_transfer_take_off_locked(d, b);
     if (b->suspected)
         (void)spw_seek_settle_unlocking(false); /* which waits for nothing */
-    if (!may_leave(b))
-        return 0;
+    int r = may_not_leave(b);
+    if (r != 0)
+        return r < 0 ? r : 0;
     struct spw_context_guard guard;
-    int r = spw_context_enter(&guard, NULL);
+    r = spw_context_enter(&guard, NULL);
     if (r < 0)
         return r;
     r = begin_leaving(d, b, dropped);
     spw_context_leave(&guard);
     if (r == -EAGAIN || r == -EXDEV || r == -EBUSY)
-        return 0;
+        return -EBUSY;
     spw_transfer_counts.failed_count += r < 0;
     return r;
 }
@@ -103,8 +112,9 @@ int spw_transfer_drop_locked(struct spw_device *d, struct spw_block *b)
 int spw_transfer_write_back_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    if (!may_leave(b) || !spw_object_dirty(&b->object))
-        return 0;
+    const int why_not = may_not_leave(b);
+    if (why_not != 0 || !spw_object_dirty(&b->object))
+        return why_not < 0 && spw_object_dirty(&b->object) ? why_not : 0;
     int r = spw_transfer_evict_locked(d, b);
     if (spw_transfer_is_leaving(b))
         spw_transfer_forget_locked(d, b);

@@ -22,10 +22,11 @@
 #include "transfer_queues.h"
 
 /* The block is not needed for a while: its copy out is submitted now if it is dirty (its users' order is kept), and it is in
- * the queue of those that leave. One that waits to come back does so no longer. Nothing happens to a block that is absent,
- * leaving, pinned, held or free, or that another thread is submitting work on, or whose users' end no event can tell, or
- * whose copy would keep others from being copied. 0, also then; -ENOMEM: no host memory; another failure of the driver: it
- * is as it was. Needs the device's slow lock and the engine lock, does not let go of either. */
+ * the queue of those that leave. One that waits to come back does so no longer. 0, also for a block to which nothing
+ * happens, as it is absent, leaving, pinned or free; -EBUSY: it cannot leave yet, as it is held or suspected, or another
+ * thread is submitting work on it, or no event can tell its users' end, or its copy would keep others from being copied;
+ * -ENOMEM: no host memory; another failure of the driver. After a failure it is as it was. Needs the device's slow lock and
+ * the engine lock, does not let go of either. */
 int spw_transfer_evict_locked(struct spw_device *d, struct spw_block *b);
 
 /* The block will be made again when it is needed: it leaves without a copy if that is possible as things are

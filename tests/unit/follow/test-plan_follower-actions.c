@@ -217,6 +217,79 @@ static void a_plan_that_replaces_another_finds_away_what_it_wants_away(void **st
     loop_check(&loop);
 }
 
+/* ---- what cannot begin where they say ---- */
+
+static unsigned held_from, held_until; /* behind these operations of a step */
+static bool is_held;
+
+/* The last weight is held by another thread meanwhile: it cannot leave. */
+static void hold_and_look(struct training_loop *l)
+{
+    struct spw_block *b = block_of(l->weights[7]);
+    const bool begins = !is_held && operation == held_from, ends = is_held && operation == held_until;
+    b->holds += begins;
+    b->holds -= ends;
+    is_held = (is_held || begins) && !ends;
+    look(l);
+}
+
+static void hold(unsigned from, unsigned until)
+{
+    held_from = from;
+    held_until = until;
+    is_held = false;
+    loop.after = hold_and_look;
+}
+
+static void what_cannot_leave_yet_leaves_as_soon_as_it_can(void **state)
+{
+    static const struct hand hand = {0, 3, {{10, SPW_STEP_D2H, 7}, {10, SPW_STEP_DROP, 7}, {END, SPW_STEP_H2D, 7}}};
+    start(&hand, &hand);
+    steps_until_made(1);
+    step();
+    hold(8, 11);
+    for (unsigned i = 0; i < 20; i++) {
+        step();
+        assert_false(leaves(7, 9) || leaves(7, 10));
+        assert_true(leaves(7, 13) && leaves(7, OPERATIONS - 2));
+        assert_false(leaves(7, OPERATIONS - 1));
+    }
+    loop_check(&loop);
+}
+
+/* The plan has it away when an iteration begins. */
+static void what_cannot_leave_by_the_end_of_an_iteration_leaves_in_the_next_one(void **state)
+{
+    static const struct hand hand = {1u << 7, 3, {{5, SPW_STEP_H2D, 7}, {END, SPW_STEP_D2H, 7}, {END, SPW_STEP_DROP, 7}}};
+    start(&hand, &hand);
+    steps_until_made(1);
+    step();
+    hold(OPERATIONS - 2, 1);
+    step();
+    for (unsigned i = 0; i < 20; i++) {
+        step();
+        assert_true(leaves(7, 3));
+        assert_false(leaves(7, 5));
+    }
+    loop_check(&loop);
+}
+
+/* What is used meanwhile stays until the plan has something for it. */
+static void what_is_used_before_it_could_leave_stays(void **state)
+{
+    static const struct hand hand = {0, 2, {{3, SPW_STEP_D2H, 7}, {3, SPW_STEP_DROP, 7}}};
+    start(&hand, &hand);
+    steps_until_made(1);
+    step();
+    hold(1, 9);
+    for (unsigned i = 0; i < 20; i++) {
+        step();
+        for (unsigned o = 0; o < OPERATIONS; o++)
+            assert_false(leaves(7, o));
+    }
+    loop_check(&loop);
+}
+
 /* ---- numbers that make no sense ---- */
 
 static void each_duration(struct spw_course *course, double us)
@@ -310,6 +383,9 @@ int main(void)
         cmocka_unit_test(what_is_to_be_away_at_the_beginning_leaves_where_the_course_is_entered),
         cmocka_unit_test(a_plan_that_is_taken_up_in_the_middle_finds_things_as_if_it_had_been_there),
         cmocka_unit_test(a_plan_that_replaces_another_finds_away_what_it_wants_away),
+        cmocka_unit_test(what_cannot_leave_yet_leaves_as_soon_as_it_can),
+        cmocka_unit_test(what_cannot_leave_by_the_end_of_an_iteration_leaves_in_the_next_one),
+        cmocka_unit_test(what_is_used_before_it_could_leave_stays),
         cmocka_unit_test(a_corrupt_recording_gives_some_plan_or_none_and_harms_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
