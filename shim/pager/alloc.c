@@ -20,6 +20,7 @@
 #include "owed.h"
 #include "packed.h"
 #include "reclaim.h"
+#include "refused.h"
 #include "seek.h"
 #include "slab.h"
 #include "status.h"
@@ -38,7 +39,7 @@ static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, s
     r = spw_alloc_get_past_uses_unlocking(&(*ret_slot)->uses, s);
     if (r < 0)
         spw_slab_give_locked(d, *ret_slot, NULL);
-    return r;
+    return r == -EBUSY ? -ENOSPC : r; /* it cannot be waited for while something is captured: one of a new slab */
 }
 
 /* A new slab. The slow lock is needed for making room, so the engine lock is let go of on the way. */
@@ -161,6 +162,7 @@ static __attribute__((noinline)) int allocate_slowly(struct spw_device *d, size_
     spw_waits_end();
     if (r == -ENOMEM)
         spw_alloc_counts.refused++;
+    spw_refused_say_why_not_allocated_locked(d, bytes, r);
     spw_status_publish_locked(r < 0);
     return r;
 }

@@ -113,7 +113,7 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
         if (r < 0) {
             spw_block_cache_locked(d, b);
             *ret_block = NULL;
-            return r == -ETIME ? 0 : r;
+            return r == -ETIME || r == -EBUSY ? 0 : r; /* gated, or something is captured: a new one has its memory later */
         }
     }
     if (b->host_copy)

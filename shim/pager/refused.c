@@ -103,14 +103,31 @@ static const char *why(int failure)
                : strerror(-failure);
 }
 
+static bool is_told_elsewhere(int failure)
+{
+    return failure == -ENOMEM || failure == -ENODEV || failure <= -SPW_RESULT_BASE;
+}
+
 void spw_refused_say_why(const struct spw_op *op, int failure)
 {
     static struct spw_log_threshold told;
     char name[256];
-    if (failure == -ENOMEM || failure == -ENODEV || failure <= -SPW_RESULT_BASE)
+    if (is_told_elsewhere(failure))
         return;
     spw_warn_of(&told, (uint64_t)-failure,
                 "%s is refused with error %d: what it touches cannot be made ready (%s)" SPW_SEE("not-made-ready"),
                 op->function ? spw_readable_name(op->function, name, sizeof(name)) : op->name, (int)spw_cuda(failure),
                 why(failure));
+}
+
+void spw_refused_say_why_not_allocated_locked(const struct spw_device *d, size_t bytes, int failure)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    static struct spw_log_threshold told;
+    if (failure >= 0 || is_told_elsewhere(failure))
+        return;
+    spw_warn_of(&told, (uint64_t)-failure,
+                "an allocation of %zu bytes on device %d is refused with error %d: memory for it cannot be made ready "
+                "(%s)" SPW_SEE("not-made-ready"),
+                bytes, d->ordinal, (int)spw_cuda(failure), why(failure));
 }

@@ -13,4 +13,7 @@ void spw_refused_say_what_does_not_fit_locked(const struct spw_op *op, const str
 /* It is refused with this failure. What the driver refuses is told of with the call (ask.h), what does not fit with its
  * sizes, as above: of both nothing is said here. */
 void spw_refused_say_why(const struct spw_op *op, int failure);
+
+/* The same for an allocation; of a success nothing is said either. */
+void spw_refused_say_why_not_allocated_locked(const struct spw_device *d, size_t bytes, int failure);
 #endif

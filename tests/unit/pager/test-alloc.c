@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "alloc.h"
+#include "capture.h"
 #include "devices.h"
 #include "driver.h"
 #include "engine.h"
@@ -15,7 +16,9 @@
 #include "mover.h"
 #include "pin.h"
 #include "mempool_stats.h"
+#include "logged.h"
 #include "reclaim.h"
+#include "refused.h"
 #include "slab.h"
 #include "unlocked.h"
 
@@ -94,6 +97,62 @@ static void a_stream_waits_for_another_only_where_there_is_no_room(void **state)
         fake_run_all();
         assert_int_equal(spw_free(b, NULL), 0);
     }
+}
+
+static CUresult captures(CUstream stream, CUstreamCaptureStatus *status)
+{
+    *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return CUDA_SUCCESS;
+}
+
+/* A cached block that cannot be waited for while something is captured is left where it is: a new one has its memory later.
+ */
+static void an_allocation_does_not_fail_for_what_a_capture_keeps_from_being_waited_for(void **state)
+{
+    begin(BYTES);
+    CUdeviceptr a = allocate(BYTES);
+    use(a, BYTES, 1);
+    assert_int_equal(spw_free(a, NULL), 0);
+    spw_driver.cuStreamIsCapturing = captures;
+    atomic_store(&spw_captures_active, 1);
+    CUdeviceptr b = allocate(BYTES);
+    atomic_store(&spw_captures_active, 0);
+    assert_true(b != a);
+    fake_run_all();
+    begin(BYTES);
+}
+
+static void a_small_allocation_does_not_fail_for_that_either(void **state)
+{
+    enum { SMALL = 256 };
+    begin(4 * BYTES);
+    CUdeviceptr a = allocate(SMALL);
+    for (size_t n = spw_slab_bytes(device, SMALL) / SMALL; n > 1; n--)
+        (void)allocate(SMALL);
+    use(a, SMALL, 1);
+    assert_int_equal(spw_free(a, NULL), 0);
+    spw_driver.cuStreamIsCapturing = captures;
+    atomic_store(&spw_captures_active, 1);
+    CUdeviceptr b = allocate(SMALL);
+    atomic_store(&spw_captures_active, 0);
+    assert_true(b != a);
+    fake_run_all();
+    begin(BYTES);
+}
+
+static void why_an_allocation_is_refused_is_said(void **state)
+{
+    begin(BYTES);
+    log_into_file(SPW_LOG_WARN);
+    spw_lock();
+    spw_refused_say_why_not_allocated_locked(device, 4096, 0);
+    spw_refused_say_why_not_allocated_locked(device, 4096, -ENOMEM); /* told with its sizes */
+    assert_int_equal(lines_with("is refused"), 0);
+    spw_refused_say_why_not_allocated_locked(device, 4096, -ETIMEDOUT);
+    spw_unlock();
+    assert_int_equal(
+        lines_with("an allocation of 4096 bytes on device 0 is refused with error 909: memory for it cannot be"), 1);
+    log_as_before();
 }
 
 static bool was_freed_again;
@@ -199,6 +258,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_that_is_being_handed_out_is_not_taken_away),
         cmocka_unit_test(a_stream_waits_for_another_only_where_there_is_no_room),
+        cmocka_unit_test(an_allocation_does_not_fail_for_what_a_capture_keeps_from_being_waited_for),
+        cmocka_unit_test(a_small_allocation_does_not_fail_for_that_either),
+        cmocka_unit_test(why_an_allocation_is_refused_is_said),
         cmocka_unit_test(memory_that_is_being_handed_out_cannot_be_freed),
         cmocka_unit_test(pinned_memory_is_reused_after_everything_before_its_free),
         cmocka_unit_test(a_slot_that_a_graph_knows_is_reused_after_everything_before_its_free),
