@@ -34,19 +34,14 @@ static int add_pack(struct spw_device *d, size_t bytes, struct spw_stream *s, CU
     return r;
 }
 
-int spw_packed_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
-                                  struct spw_mempool_stats *pool, CUdeviceptr *ret_address)
+/* A slot, booked, and its former users out of the way. -ENOSPC: there is none that can be used now. */
+static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
+                     struct spw_mempool_stats *pool, CUdeviceptr *ret_address)
 {
-    SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct spw_pack *pack;
     struct spw_pack_slot *slot;
     bool must_wait;
     int r = spw_pack_take_locked(d, bytes, s, context, &pack, &slot, &must_wait);
-    while (r == -ENOSPC) { /* another thread may take all of a new pack before we are back */
-        r = add_pack(d, bytes, s, context);
-        if (r == 0)
-            r = spw_pack_take_locked(d, bytes, s, context, &pack, &slot, &must_wait);
-    }
     if (r < 0)
         return r;
     slot->pool = pool;
@@ -59,6 +54,19 @@ int spw_packed_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw
     }
     if (r < 0)
         (void)spw_packed_free_locked(d, pack->block, *ret_address, NULL);
+    return r == -EBUSY ? -ENOSPC : r; /* it cannot be waited for while something is captured: one of a new pack */
+}
+
+int spw_packed_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
+                                  struct spw_mempool_stats *pool, CUdeviceptr *ret_address)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    int r = take_slot(d, bytes, s, context, pool, ret_address);
+    while (r == -ENOSPC) { /* another thread may take all of a new pack before we are back */
+        r = add_pack(d, bytes, s, context);
+        if (r == 0)
+            r = take_slot(d, bytes, s, context, pool, ret_address);
+    }
     return r;
 }
 

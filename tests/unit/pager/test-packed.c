@@ -9,6 +9,7 @@
 
 #include "alloc.h"
 #include "allocation.h"
+#include "capture.h"
 #include "devices.h"
 #include "driver.h"
 #include "engine.h"
@@ -195,6 +196,31 @@ static void a_gap_that_is_given_to_no_stream_is_idle(void **state)
     fake_expect(s, b, BYTES, 2);
     fake_run_all();
     assert_int_equal(spw_free(rest, NULL), 0);
+}
+
+static CUresult captures(CUstream stream, CUstreamCaptureStatus *status)
+{
+    *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    return CUDA_SUCCESS;
+}
+
+/* While something is captured it cannot be waited for, and stays a gap. */
+static void a_gap_that_cannot_be_waited_for_is_given_to_nobody(void **state)
+{
+    begin(4 * GRANULE);
+    CUdeviceptr a = allocate(BYTES), rest = allocate(BYTES);
+    fill(s, a, BYTES, 1);
+    assert_int_equal(spw_free(a, NULL), 0);
+    spw_driver.cuStreamIsCapturing = captures;
+    atomic_store(&spw_captures_active, 1);
+    CUdeviceptr b = allocate(BYTES);
+    atomic_store(&spw_captures_active, 0);
+    assert_true(b != a && block_at(b) != block_at(a));
+    assert_int_equal(allocation_at(a).address, 0);
+    fake_run_all();
+    assert_int_equal(spw_free(b, NULL), 0);
+    assert_int_equal(spw_free(rest, NULL), 0);
+    begin(GRANULE);
 }
 
 static CUstream taker;
@@ -398,6 +424,7 @@ int main(void)
         cmocka_unit_test(all_keep_their_bytes_when_packs_move),
         cmocka_unit_test(a_gap_is_filled_after_its_former_owner_is_through),
         cmocka_unit_test(a_gap_that_is_given_to_no_stream_is_idle),
+        cmocka_unit_test(a_gap_that_cannot_be_waited_for_is_given_to_nobody),
         cmocka_unit_test(gaps_that_are_taken_at_once_are_each_filled_after_their_former_owners),
         cmocka_unit_test(a_new_pack_comes_after_what_was_there),
         cmocka_unit_test(what_a_pack_leaves_comes_after_all_that_was_freed),
