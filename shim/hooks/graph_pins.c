@@ -125,9 +125,14 @@ int spw_graph_pins_begin(struct spw_lasting *held, CUgraph graph)
 
 /* ---- the records ---- */
 
+struct held {
+    CUgraphNode node; /* NULL: of the graph */
+    struct spw_lasting addresses;
+};
+
 struct record {
     CUgraphExec exec;
-    struct spw_lasting *list;
+    struct held *list;
     size_t count, room;
     bool lost; /* out of memory while adding: it is in no table */
     UT_hash_handle hh;
@@ -145,31 +150,52 @@ static struct record *record_of_locked(CUgraphExec exec)
 static void empty_locked(struct record *o)
 {
     while (o->count)
-        spw_lasting_let_go_locked(&o->list[--o->count]);
+        spw_lasting_let_go_locked(&o->list[--o->count].addresses);
+}
+
+static void empty_of_node_locked(struct record *o, CUgraphNode node)
+{
+    for (size_t i = o->count; i-- > 0;)
+        if (o->list[i].node == node) {
+            spw_lasting_let_go_locked(&o->list[i].addresses);
+            o->list[i] = o->list[--o->count];
+        }
 }
 
 /* Without memory for the record, it holds for good what it was given. */
-static void keep_locked(const struct spw_lasting *held, CUgraphExec exec, bool instead)
+static void keep_locked(const struct spw_lasting *held, CUgraphExec exec, CUgraphNode node, bool instead)
 {
     struct record *o = record_of_locked(exec);
     if (!o)
         SPW_TABLE_NEW(records, exec, o, .exec = exec);
     if (o && instead)
         empty_locked(o);
+    if (o && node)
+        empty_of_node_locked(o, node);
     if (o && SPW_GROW(o->list, o->room, o->count + 1) == 0)
-        o->list[o->count++] = *held;
+        o->list[o->count++] = (struct held){node, *held};
 }
 
-void spw_graph_pins_end(struct spw_lasting *held, CUgraphExec exec, bool instead)
+static void end(struct spw_lasting *held, CUgraphExec exec, CUgraphNode node, bool instead)
 {
     if (!held->spans)
         return;
     spw_lock();
     if (exec)
-        keep_locked(held, exec, instead);
+        keep_locked(held, exec, node, instead);
     else
         spw_lasting_let_go_locked(held);
     spw_unlock();
+}
+
+void spw_graph_pins_end(struct spw_lasting *held, CUgraphExec exec, bool instead)
+{
+    end(held, exec, NULL, instead);
+}
+
+void spw_graph_pins_end_node(struct spw_lasting *held, CUgraphExec exec, CUgraphNode node)
+{
+    end(held, exec, node, false);
 }
 
 void spw_graph_pins_forget(CUgraphExec exec)
@@ -182,4 +208,34 @@ void spw_graph_pins_forget(CUgraphExec exec)
         SPW_TABLE_REMOVE(records, o);
     }
     spw_unlock();
+}
+
+/* ---- a node of an executable graph ---- */
+
+static _Thread_local struct addresses gathered;
+static _Thread_local struct spw_lasting told;
+
+/* Without memory for it, it lasts for good. */
+void spw_graph_pins_gather(CUdeviceptr address)
+{
+    if (add(&gathered, address) < 0)
+        spw_pin_lasting(address, why);
+}
+
+void spw_graph_pins_tell(void)
+{
+    spw_lock();
+    const bool are_held = spw_lasting_hold_locked(gathered.list, gathered.count, &told) == 0;
+    spw_unlock();
+    for (size_t i = 0; i < gathered.count; i++)
+        (are_held ? spw_pin_address : spw_pin_lasting)(gathered.list[i], why);
+    free(gathered.list);
+    gathered = (struct addresses){0};
+}
+
+CUresult spw_graph_pins_told(CUgraphExec exec, CUgraphNode node, CUresult answer)
+{
+    spw_graph_pins_end_node(&told, answer == CUDA_SUCCESS ? exec : NULL, node);
+    told = (struct spw_lasting){0};
+    return answer;
 }

@@ -29,15 +29,17 @@ static const char why_unknown[] = "a graph has a node of a kind that is not know
 
 /* ---- what is pinned ---- */
 
-/* The nodes of an executable graph are told it, which nobody reads again. */
+/* A node of an executable graph is told it. */
 static _Thread_local bool is_of_exec;
 
-#define OF_EXEC(look) (is_of_exec = true, (look), is_of_exec = false)
+#define OF_EXEC(look) (is_of_exec = true, (look), is_of_exec = false, spw_graph_pins_tell())
 
 static void pin(CUdeviceptr address)
 {
-    if (spw_in_arena(address))
-        (is_of_exec ? spw_pin_lasting : spw_pin_of_node)(address, why_graph);
+    if (spw_in_arena(address) && is_of_exec)
+        spw_graph_pins_gather(address);
+    else if (spw_in_arena(address))
+        spw_pin_of_node(address, why_graph);
 }
 
 void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
@@ -416,7 +418,9 @@ CUresult spw_on_cuGraphExecNodeSetParams(CUgraphExec hGraphExec, CUgraphNode hNo
         return CUDA_ERROR_OUT_OF_MEMORY;
     const CUresult r =
         SPW_PIN_THEN(OF_EXEC(pin_node(nodeParams)), cuGraphExecNodeSetParams, (hGraphExec, hNode, nodeParams));
-    spw_graph_pins_end(&held, hGraphExec, false);
+    (void)spw_graph_pins_told(hGraphExec, hNode, r);
+    if (child)
+        spw_graph_pins_end_node(&held, r == CUDA_SUCCESS ? hGraphExec : NULL, hNode);
     CUDA_MEMSET_NODE_PARAMS set;
     switch (nodeParams ? nodeParams->type : CU_GRAPH_NODE_TYPE_EMPTY) {
     case CU_GRAPH_NODE_TYPE_MEMCPY:
@@ -437,7 +441,7 @@ CUresult spw_on_cuGraphExecChildGraphNodeSetParams(CUgraphExec hGraphExec, CUgra
     if (spw_graph_pins_begin(&held, childGraph) < 0)
         return CUDA_ERROR_OUT_OF_MEMORY;
     const CUresult r = SPW_DRIVER(cuGraphExecChildGraphNodeSetParams, (hGraphExec, hNode, childGraph));
-    spw_graph_pins_end(&held, hGraphExec, false);
+    spw_graph_pins_end_node(&held, r == CUDA_SUCCESS ? hGraphExec : NULL, hNode);
     return exchanged(hGraphExec, childGraph, r);
 }
 
@@ -502,14 +506,16 @@ CUresult spw_on_cuGraphExecUpdate_v2(CUgraphExec hGraphExec, CUgraph hGraph, CUg
 #define SET_EXEC_NODE(symbol, type, look) \
     CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUgraphNode hNode, const type *nodeParams) \
     { \
-        return SPW_PIN_THEN(OF_EXEC(look(nodeParams)), symbol, (hGraphExec, hNode, nodeParams)); \
+        return spw_graph_pins_told(hGraphExec, hNode, \
+                                   SPW_PIN_THEN(OF_EXEC(look(nodeParams)), symbol, (hGraphExec, hNode, nodeParams))); \
     }
 
 #define SET_EXEC_WRITE(symbol, type, look, box_of) \
     CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUgraphNode hNode, const type *nodeParams, CUcontext ctx) \
     { \
+        const CUresult r = SPW_PIN_THEN(OF_EXEC(look(nodeParams)), symbol, (hGraphExec, hNode, nodeParams, ctx)); \
         return changed(hGraphExec, hNode, nodeParams ? box_of(nodeParams) : (struct spw_box){0}, \
-                       SPW_PIN_THEN(OF_EXEC(look(nodeParams)), symbol, (hGraphExec, hNode, nodeParams, ctx))); \
+                       spw_graph_pins_told(hGraphExec, hNode, r)); \
     }
 
 ADD_NODE(cuGraphAddKernelNode, CUDA_KERNEL_NODE_PARAMS_v1, pin_kernel_v1)

@@ -207,6 +207,37 @@ static void an_update_puts_other_addresses_in_the_place_of_those(void **state)
     assert_true(is_pinned_anew(c));
 }
 
+/* A node of EXEC is told an address by a call of its own, and the driver answers. */
+static void tell(CUgraphNode node, CUdeviceptr a, CUresult answer)
+{
+    spw_graph_pins_gather(a);
+    spw_graph_pins_tell();
+    assert_int_equal(spw_graph_pins_told(EXEC, node, answer), answer);
+}
+
+static void what_a_node_is_told_takes_the_place_of_what_it_was_told_before(void **state)
+{
+    const CUgraphNode node = (CUgraphNode)0x10, other = (CUgraphNode)0x20;
+    start(5 * BYTES);
+    CUdeviceptr a = allocate(), b = allocate(), c = allocate(), d = allocate();
+    struct graph g = graph_of(CU_GRAPH_NODE_TYPE_KERNEL, d);
+    make(&g, EXEC, true);
+    tell(node, a, CUDA_SUCCESS);
+    tell(other, b, CUDA_SUCCESS);
+    assert_true(is_pinned(a) && is_pinned_anew(a) && is_pinned_anew(b) && is_pinned_anew(d));
+    tell(node, c, CUDA_ERROR_INVALID_VALUE);
+    assert_true(is_pinned_anew(a));
+    assert_false(is_pinned_anew(c));
+    tell(node, c, CUDA_SUCCESS);
+    assert_false(is_pinned_anew(a));
+    assert_true(is_pinned_anew(b) && is_pinned_anew(c) && is_pinned_anew(d));
+    make(&g, EXEC, true); /* an update */
+    assert_false(is_pinned_anew(b) || is_pinned_anew(c));
+    tell(node, a, CUDA_SUCCESS);
+    spw_graph_pins_forget(EXEC);
+    assert_false(is_pinned_anew(a) || is_pinned_anew(d));
+}
+
 static void a_graph_that_was_not_made_has_no_addresses(void **state)
 {
     start(3 * BYTES);
@@ -246,6 +277,13 @@ static void without_memory_they_last(void **state)
         (void)memory_is_back();
         assert_int_equal(r, 0);
         assert_true(is_pinned_anew(a));
+
+        start(3 * BYTES);
+        CUdeviceptr b = allocate();
+        memory_fails_once_after(n);
+        tell((CUgraphNode)0x10, b, CUDA_SUCCESS);
+        (void)memory_is_back();
+        assert_true(is_pinned_anew(b));
     }
 }
 
@@ -276,6 +314,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(what_was_allocated_before_the_graph_is_made_executable_is_pinned_by_that),
         cmocka_unit_test(what_has_no_room_there_is_refused),
         cmocka_unit_test(an_update_puts_other_addresses_in_the_place_of_those),
+        cmocka_unit_test(what_a_node_is_told_takes_the_place_of_what_it_was_told_before),
         cmocka_unit_test(a_graph_that_was_not_made_has_no_addresses),
         cmocka_unit_test(two_graphs_have_an_address_until_both_are_gone),
         cmocka_unit_test(without_memory_they_last),

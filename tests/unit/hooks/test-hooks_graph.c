@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fake-engine.h"
+#include "graph_pins.h"
 #include "hooks.h"
 #include "layout.h"
 #include "lock.h"
@@ -329,23 +330,20 @@ static void tables_are_pinned_once_there_is_a_graph(void **state)
     assert_true(pinned_only(member));
 }
 
-/* Which is never read again, as those are that become executable. */
-static void what_a_node_of_an_executable_graph_is_told_lasts(void **state)
+/* What lasts of it, and until when, is told by test-graph_pins.c. */
+static void what_a_node_of_an_executable_graph_is_told_is_pinned(void **state)
 {
+    const CUgraphExec exec = (CUgraphExec)9;
     CUdeviceptr a = LOW + 24;
     void *params[] = {&a, &a};
     CUDA_KERNEL_NODE_PARAMS p = {.func = (CUfunction)7, .kernelParams = params};
     CUgraphNodeParams any = {.type = CU_GRAPH_NODE_TYPE_MEMSET, .memset.dst = a};
-    spw_on_cuGraphAddKernelNode_v2(NULL, NULL, NULL, 0, &p);
-    spw_on_cuGraphKernelNodeSetParams_v2(NULL, &p);
-    assert_int_equal(lasting, 0);
-    spw_on_cuGraphExecKernelNodeSetParams_v2(NULL, NULL, &p);
-    assert_int_equal(lasting, 1);
-    spw_on_cuGraphExecNodeSetParams(NULL, NULL, &any);
-    assert_int_equal(lasting, 2);
-    spw_on_cuGraphKernelNodeSetParams_v2(NULL, &p);
-    assert_int_equal(lasting, 2);
-    assert_false(pinned_nothing());
+    assert_int_equal(spw_on_cuGraphExecKernelNodeSetParams_v2(exec, NULL, &p), CUDA_SUCCESS);
+    assert_true(pinned_only(a));
+    assert_int_equal(spw_on_cuGraphExecNodeSetParams(exec, NULL, &any), CUDA_SUCCESS);
+    assert_true(pinned_only(a));
+    assert_int_equal(lasting, 0); /* for good */
+    spw_graph_pins_forget(exec);
 }
 
 /* ---- copies, sets, memory operations ---- */
@@ -444,7 +442,7 @@ int main(void)
         cmocka_unit_test_setup(a_kernel_node_that_cannot_be_parsed_pins_everything, setup),
         cmocka_unit_test_setup(a_kernel_node_that_kernels_may_change_pins_everything, setup),
         cmocka_unit_test_setup(tables_are_pinned_once_there_is_a_graph, setup),
-        cmocka_unit_test_setup(what_a_node_of_an_executable_graph_is_told_lasts, setup),
+        cmocka_unit_test_setup(what_a_node_of_an_executable_graph_is_told_is_pinned, setup),
         cmocka_unit_test_setup(a_copy_node_pins_both_ends, setup),
         cmocka_unit_test_setup(a_set_node_pins_its_destination, setup),
         cmocka_unit_test_setup(a_memory_operation_node_pins_its_word, setup),

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Whole programs that are right, each about one way of using the device (tests/workloads/odd), keep their bits within a budget.
+
+usage: odd.py HASTY GROUP...     the programs of these groups, or of all
+       odd.py HASTY --long       all of them within 80 to 40 % of the peak, of either kind of names, with either way of planning
+
+HASTY: the library with plans that are made in no time (tests/stress/hasty.c)."""
+import concurrent.futures
+import functools
+import os
+import sys
+
+from harness import EXIT_CUDA_ERROR, SMALLEST, Failed, finish, no_misuse, require, run, same_results, sentence, succeeded, within
+
+HASTY = os.path.abspath(sys.argv[1])
+COSTS = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
+GROUPS = {
+    "memory": ["pieces", "stack", "views", "pingpong", "pools", "expandable", "elsewhere", "rectangles"],
+    "stream": ["event-threads", "free-threads", "free-async-threads", "values", "defaults", "short-streams", "events-asked", "two-threads"],
+    "graph": ["told-anew", "updated", "allocating", "whole-step", "by-hand", "uploading"],
+    "host": ["loader", "host-function", "registered", "offload", "decisions", "as-free", "forks", "mailbox", "uploads"],
+    "shape": ["accumulation", "lengths", "growing", "checkpoints", "contexts", "surgery"],
+    "kernel": ["tables", "optimizer", "spans", "indices", "late-sides", "noise", "launches", "variables", "embedding", "chosen"],
+}
+ALL = [name for names in GROUPS.values() for name in names]
+SLOWEST = 40  # s of computation; a run that takes more hangs
+AT_ONCE = 2
+TRIES = 6  # with the smallest budget that a message names, as far as the program had come
+
+
+@functools.cache
+def plain(program, name):
+    finished = run([program, name], env=COSTS)
+    succeeded(finished)
+    no_misuse(finished)
+    return finished
+
+
+def one(name, share, program="odd", planning="wait", verify=64):
+    without = plain(program, name)
+    budget = without.peak * share // 100
+    for _ in range(TRIES):
+        finished = run([program, name], via="none", timeout=10 * SLOWEST, cpu_seconds=SLOWEST,
+                       env={**COSTS, "SPILLWAY_PLAN": planning, "SPILLWAY_VERIFY": verify, "LD_PRELOAD": HASTY, "SPILLWAY_BUDGET": budget})
+        named = SMALLEST.findall(finished.errors)
+        if finished.status != EXIT_CUDA_ERROR or not named or int(named[-1]) <= budget:
+            break
+        budget = int(named[-1])
+    same_results(without, finished)
+    no_misuse(finished)
+    within(budget, finished)
+    require("refused" not in finished.errors, "a call was refused", finished.describe())
+
+
+def told(run_of):
+    """What is wrong with it, if anything."""
+    try:
+        one(*run_of)
+    except Failed as why:
+        return f"{run_of}:\n{why}"
+    return None
+
+
+def right(runs):
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as workers:
+        wrong = [text for text in workers.map(told, runs) if text]
+    require(not wrong, *wrong)
+
+
+def kept(name, place):
+    # promise: never-silently-wrong
+    @sentence(f"{name}: the same bits within a budget, or within the smallest that a message names")
+    def _():
+        right([(name, (60, 50)[place % 2]), (name, 45, "odd-untold", "on")])
+
+
+def main(arguments):
+    if arguments == ["--long"]:
+        @sentence("all of them at every budget: the same bits")
+        def _():
+            right([(name, share, program, planning, verify) for planning, verify in (("wait", 64), ("on", 1)) for program in ("odd", "odd-untold")
+                   for share in (80, 60, 50, 40) for name in ALL])
+    for group in GROUPS if arguments == ["all"] else [name for name in arguments if name in GROUPS]:
+        for place, name in enumerate(GROUPS[group]):
+            kept(name, place)
+
+    @sentence("each program that there is is one of these")
+    def _():
+        listed = run(["odd", "--list"])
+        require(listed.output.split() == ALL, listed.output)
+    finish()
+
+
+if __name__ == "__main__":
+    main(sys.argv[2:] or ["all"])
