@@ -402,10 +402,23 @@ static void note_made(struct spw_device *d, struct spw_replay_op *run)
     }
 }
 
-/* What was to be compared has true bytes on the host: these do instead. */
+/* What it only reads need not stay: it is not run. */
+static void let_inputs_go(struct spw_replay_op *run)
+{
+    for (unsigned i = 0; i < run->rebuild->part_count; i++) {
+        struct spw_block *b = run->parts[i].writes ? NULL : run->parts[i].block;
+        if (!b)
+            continue;
+        run->parts[i].block = NULL;
+        spw_release_hold_locked(&spw_devices[b->object.device], b);
+    }
+}
+
+/* What was to be compared has true bytes on the host: these do instead. There may be room for them alone. */
 static int bring_copies_unlocking(struct spw_device *d, struct spw_replay_op *run)
 {
     int r = 0;
+    let_inputs_go(run);
     for (unsigned i = 0; i < run->rebuild->part_count && r == 0; i++) {
         struct spw_block *b = run->parts[i].writes ? run->parts[i].block : NULL;
         if (!b || !(b->object.attention & SPW_EVICTED))

@@ -21,6 +21,9 @@ GROUPS = {
     "host": ["loader", "host-function", "registered", "offload", "decisions", "as-free", "forks", "mailbox", "uploads"],
     "shape": ["accumulation", "lengths", "growing", "checkpoints", "contexts", "surgery"],
     "kernel": ["tables", "optimizer", "spans", "indices", "late-sides", "noise", "launches", "variables", "embedding", "chosen"],
+    "sharing": ["block-of-streams", "many-streams", "short-threads", "never-waits", "workspace", "callbacks", "halves"],
+    "habits": ["small", "many-arguments", "tied", "many-writers", "managed", "lazy", "averages", "pages", "selector", "tries", "all-of-it", "from-one"],
+    "calls": ["memory-operations", "branches", "graph-events", "attributes", "context-events", "modules", "devices"],
 }
 ALL = [name for names in GROUPS.values() for name in names]
 SLOWEST = 40  # s of computation; a run that takes more hangs

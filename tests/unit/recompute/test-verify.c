@@ -220,6 +220,28 @@ static void without_an_answer_what_was_made_is_taken(void **state)
     check_needs();
 }
 
+/* The replay does not fit, as it takes its input and what it makes at once. The copy alone does, where the input goes. */
+static void a_copy_comes_in_the_place_of_what_it_was_to_be_made_of(void **state)
+{
+    CUdeviceptr a = make(1, one);
+    let_go(a);
+    assert_true(has_copy(a));
+    spw_lock();
+    while (spw_phys_pool_room_locked(&device->handles) >= BYTES) {
+        spw_unlock();
+        CUdeviceptr stays = allocate(BYTES);
+        fill(stays, 1);
+        let_run();
+        spw_pin_address(stays, "the test says so");
+        spw_lock();
+    }
+    assert_false(block_at(input)->object.attention & SPW_ABSENT);
+    spw_unlock();
+    expect(a, right_value());
+    assert_true(block_at(input)->object.attention & SPW_EVICTED);
+    assert_int_equal(spw_verified.mismatch_count, 0);
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_watch, end_watch)
@@ -235,6 +257,7 @@ int main(int argc, char **argv)
         TEST(where_no_digest_is_to_be_had_it_is_not_compared),
         TEST(wrong_bytes_that_cannot_be_unmapped_are_used_by_nobody),
         TEST(without_an_answer_what_was_made_is_taken),
+        TEST(a_copy_comes_in_the_place_of_what_it_was_to_be_made_of),
     };
     fake_eager(argc > 1);
     return cmocka_run_group_tests_name("verify", tests, NULL, NULL);

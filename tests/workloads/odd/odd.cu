@@ -228,8 +228,9 @@ void trunk::step(int number, const std::function<word *(int, word *)> &hook)
     say(s, "step", number, input, n);
 }
 
-static const std::vector<struct program> *const files[] = {&memory_programs, &stream_programs, &graph_programs,
-                                                           &host_programs,   &shape_programs,  &kernel_programs};
+static const std::vector<struct program> *const files[] = {&memory_programs,  &stream_programs, &graph_programs,
+                                                           &host_programs,    &shape_programs,  &kernel_programs,
+                                                           &sharing_programs, &habits_programs, &calls_programs};
 
 static const struct program *find(const std::string &name)
 {

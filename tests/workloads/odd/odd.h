@@ -126,4 +126,7 @@ PROGRAMS(graph);
 PROGRAMS(host);
 PROGRAMS(shape);
 PROGRAMS(kernel);
+PROGRAMS(sharing);
+PROGRAMS(habits);
+PROGRAMS(calls);
 #endif
