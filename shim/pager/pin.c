@@ -87,10 +87,32 @@ static int pin_one(struct spw_device *d, CUdeviceptr address)
     return bring_in_for_good(d, spw_block_of(o));
 }
 
+/* What stays in place already, and what was to: `address`. */
+static void say_what_does_not_fit_locked(const struct spw_device *d, CUdeviceptr address, const char *why)
+{
+    static struct spw_log_threshold told;
+    const struct spw_object *o = spw_object_at_locked(address);
+    const struct spw_block *b = o && o->kind == SPW_KIND_BLOCK ? spw_block_of((struct spw_object *)o) : NULL;
+    const uint64_t bytes = b && !b->pinned ? spw_block_mapped_bytes(d, b) : 0;
+    const uint64_t pinned = spw_reclaim_unmovable_bytes_locked(d), needed = bytes + pinned;
+    if (needed > d->handles.budget_bytes)
+        spw_warn_of(
+            &told, needed + d->foreign_bytes,
+            "out of device memory: %.1f MiB have to stay on device %d from here on (%s), beside %.1f MiB that do already; "
+            "its budget is %.1f MiB; smallest budget that would do: %llu bytes (%.1f MiB), as far as the program "
+            "has come" SPW_SEE("budget-too-small"),
+            SPW_MIB(bytes), d->ordinal, why, SPW_MIB(pinned), SPW_MIB(d->handles.budget_bytes + d->foreign_bytes),
+            (unsigned long long)(needed + d->foreign_bytes), SPW_MIB(needed + d->foreign_bytes));
+    else
+        spw_warn_of(&told, needed,
+                    "out of memory: %.1f MiB have to stay on device %d from here on (%s), and what lies there cannot be "
+                    "evicted" SPW_SEE("no-room"),
+                    SPW_MIB(bytes), d->ordinal, why);
+}
+
 /* 0 or a negative result, which was said. */
 static int pin(CUdeviceptr address, const char *why)
 {
-    static int warned;
     struct spw_device *d = spw_device_of_address(address);
     if (!d)
         return 0;
@@ -102,13 +124,10 @@ static int pin(CUdeviceptr address, const char *why)
     if (entered)
         spw_context_leave(&guard);
     pinned_why = why;
+    if (r < 0)
+        say_what_does_not_fit_locked(d, address, why);
     spw_unlock();
     spw_mutex_unlock(&d->slow);
-    if (r < 0)
-        spw_warn_once(&warned,
-                      "an allocation that has to stay resident (pinned because %s) does not fit into the budget of "
-                      "%llu bytes beside what is pinned already" SPW_SEE("budget-too-small"),
-                      why, (unsigned long long)d->handles.budget_bytes);
     return r;
 }
 
