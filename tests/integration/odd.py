@@ -10,7 +10,7 @@ import functools
 import os
 import sys
 
-from harness import EXIT_CUDA_ERROR, SMALLEST, Failed, finish, no_misuse, require, run, same_results, sentence, succeeded, within
+from harness import EXIT_CUDA_ERROR, SMALLEST, Failed, finish, no_misuse, require, run, same_results, sentence, succeeded
 
 HASTY = os.path.abspath(sys.argv[1])
 COSTS = {"SIMGPU_SCALE_BYTES": "500", "SIMGPU_SCALE_OPS": "7000"}
@@ -31,9 +31,20 @@ AT_ONCE = 2
 TRIES = 6  # with the smallest budget that a message names, as far as the program had come
 
 
+def device(name):
+    return {**COSTS, "SIMGPU_DEVICES": "2" if name == "devices" else "1"}
+
+
+def within_on_each(budget, finished):
+    """The budget is one for each device."""
+    for of_device in finished.stats["devices"]:
+        most = max(of_device["peak_mapped_bytes"], of_device["peak_physical_bytes"])
+        require(most <= budget, f"{most} bytes on a device, the budget is {budget}", finished.describe())
+
+
 @functools.cache
 def plain(program, name):
-    finished = run([program, *name.split()], env=COSTS)
+    finished = run([program, *name.split()], env=device(name))
     succeeded(finished)
     no_misuse(finished)
     return finished
@@ -41,17 +52,17 @@ def plain(program, name):
 
 def one(name, share, program="odd", planning="wait", verify=64):
     without = plain(program, name)
-    budget = without.peak * share // 100
+    budget = max(of_device["peak_mapped_bytes"] for of_device in without.stats["devices"]) * share // 100
     for _ in range(TRIES):
         finished = run([program, *name.split()], via="none", timeout=10 * SLOWEST, cpu_seconds=SLOWEST,
-                       env={**COSTS, "SPILLWAY_PLAN": planning, "SPILLWAY_VERIFY": verify, "LD_PRELOAD": HASTY, "SPILLWAY_BUDGET": budget})
+                       env={**device(name), "SPILLWAY_PLAN": planning, "SPILLWAY_VERIFY": verify, "LD_PRELOAD": HASTY, "SPILLWAY_BUDGET": budget})
         named = SMALLEST.findall(finished.errors)
         if finished.status != EXIT_CUDA_ERROR or not named or int(named[-1]) <= budget:
             break
         budget = int(named[-1])
     same_results(without, finished)
     no_misuse(finished)
-    within(budget, finished)
+    within_on_each(budget, finished)
     require("refused" not in finished.errors, "a call was refused", finished.describe())
 
 
