@@ -124,10 +124,12 @@ static bool is_in(const struct look *l, CUdeviceptr address)
     return false;
 }
 
-/* It stays where it is until then. */
-static void note_look(struct spw_object *o, struct spw_stream *s)
+/* It stays where it is until then. What is trusted is taken to have stored no address meanwhile. */
+static void note_look(struct spw_object *o, struct spw_stream *s, bool is_trusted)
 {
     spw_uses_add_locked(&o->uses, s, s->begun);
+    if (is_trusted)
+        return;
     o->attention |= SPW_LOOKED;
     any_suspected = true;
 }
@@ -143,7 +145,7 @@ static bool look_through(struct look *l, struct spw_stream *s, CUstream handle, 
     const unsigned index = index_of(l, l->end++);
     ranges[index] = (struct spw_seek_range){a.address, a.size_bytes, a.serial};
     spw_seek_submit_locked(s->device >= 0 ? s->device : a.device, s->context, handle, a.address, a.size_bytes, index);
-    note_look(spw_object_at_locked(address), s);
+    note_look(spw_object_at_locked(address), s, l->is_audited);
     return true;
 }
 
@@ -366,7 +368,7 @@ static int sweep_block(struct spw_device *d, struct spw_block *b, struct look *l
     ranges[index] = (struct spw_seek_range){b->address, b->size_bytes, is_slab ? 0 : b->serial};
     spw_uses_add_locked(&l->uses, s, spw_stream_next_locked(s));
     spw_seek_submit_locked(d->ordinal, s->context, s->handle, b->address, b->size_bytes, index);
-    note_look(o, s);
+    note_look(o, s, false);
     b->swept = sweep;
     return 0;
 }

@@ -22,7 +22,8 @@
  *
  * Whoever follows an address that nobody knows of yet may write what something dropped is made of. So nothing is dropped
  * while such a look has no answer. Where something is dropped when it begins, whoever uses what its launch may have written
- * waits for the answer instead: a look that is *heeded*, as all behind uploads are.
+ * waits for the answer instead: a look that is *heeded*, as all behind uploads are. Where what is trusted is looked at
+ * again, nothing is suspected at all.
  *
  * Not found: a function that stores addresses for the first time after it was trusted, and not in a launch that is looked at
  * again. Those in variables of modules, host memory, memory that is not ours. See pointer_tables.h for what is no address

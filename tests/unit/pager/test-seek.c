@@ -331,6 +331,35 @@ static void what_is_needed_is_given_up_where_trust_was_a_mistake(void **state)
     needed->needed = 0;
 }
 
+/* A launch that writes `a`, and that a look comes behind. */
+static void write_a(void)
+{
+    struct launch l;
+    describe(&l, 3, c, b, a);
+    assert_int_equal(spw_op_begin(&l.op), 0);
+    fake_fill(stream, a, 64 * KIB, 1);
+    spw_seek_launched(&l.op);
+    spw_op_answered(&l.op, true);
+    assert_true(spw_seek_pending());
+}
+
+/* Else a whole iteration could drop nothing each time that a function's turn comes. */
+static void what_is_made_of_what_a_trusted_function_wrote_is_kept_while_that_is_looked_at_again(void **state)
+{
+    struct spw_seek_kind *kind = spw_seek_kind_of((uint64_t)(uintptr_t)FUNCTION);
+    settle();
+    write_a();
+    assert_true(spw_object_at_locked(a)->attention & SPW_LOOKED); /* it may hold addresses: nothing made of it is kept */
+    settle();
+    kind->looks[0] = SPW_SEEK_ENOUGH - 1;
+    kind->is_audited[0] = true;
+    write_a();
+    const CUdeviceptr made = make();
+    drop(made);
+    assert_true(block_at(made)->drops);
+    settle();
+}
+
 /* What it has stored where nobody looked is found by looking through all memory, which does not tell who stored it. */
 static void who_is_given_more_than_can_be_looked_at_is_not_trusted_for_it(void **state)
 {
@@ -437,6 +466,7 @@ int main(int argc, char **argv)
         WATCHED(what_is_read_back_waits_for_no_copy_out),
         WATCHED(who_uses_an_upload_waits_for_no_other_thread),
         WATCHED(what_is_needed_is_given_up_where_trust_was_a_mistake),
+        WATCHED(what_is_made_of_what_a_trusted_function_wrote_is_kept_while_that_is_looked_at_again),
         WATCHED(who_is_given_more_than_can_be_looked_at_is_not_trusted_for_it),
         WATCHED(what_an_address_leads_to_is_brought_in_before_a_graph_follows_it),
         WATCHED(what_is_dropped_is_made_before_a_graph_follows_an_address),
