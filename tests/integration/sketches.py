@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+"""sketches.py - nets by their memory alone (tests/workloads/sketch), on a device on which a byte costs as much as many do: nothing makes
+a step of a steady run much longer than the others."""
+import os
+import re
+import statistics
+import tempfile
+
+from following import library_plans, step_times
+from harness import Skipped, finish, require, run, same_in_budget, sentence, succeeded
+
+DEVICE = {"SIMGPU_GRANULARITY": "16KiB", "SIMGPU_MEMORY": "1GiB", "SIMGPU_SCALE_BYTES": "256", "SIMGPU_QUERIES": "16"}
+SMALL = ["--size", "0.0625", "--step-times", "--cost"]
+WORST = 1.5
+
+
+def sketch(name, steps, cost, env):
+    """Within 60 % of what it allocates, once for each environment."""
+    command, share = ["sketch", name, "--steps", str(steps), *SMALL, str(cost)], 60
+    plain = run(command, env=DEVICE)
+    succeeded(plain)
+    peak = int(re.search(r"^peak_bytes (\d+)", plain.output, re.MULTILINE).group(1))
+    finished = [run(command, budget=peak * share // 100, env={**DEVICE, "SPILLWAY_PLAN": "wait", **one}, timeout=300) for one in env]
+    for one in finished:
+        same_in_budget(plain, one, peak * share // 100)
+    return finished
+
+
+@sentence("adjoint within 60 %, in a second run: no step takes much longer than the others, also where a kernel is looked at again")
+def _():
+    if not library_plans():
+        raise Skipped("this library makes no plans")
+    with tempfile.TemporaryDirectory(prefix="spillway-sketches-") as folder:
+        profile = {"SPILLWAY_PROFILE": os.path.join(folder, "profile")}
+        _, again = sketch("adjoint", 28, 4, [profile, profile])
+    steady = step_times(again)[4:]
+    require(max(steady) <= WORST * statistics.median(steady), f"{max(steady):.2f} ms, {statistics.median(steady):.2f} ms usually")
+
+
+finish()
