@@ -16,6 +16,12 @@ static const struct {
     const char *name;
     uint32_t one_in;
 } planners[] = {{"rotor", 1}, {"offload", 2}, {"pofo", 29}};
+#ifdef __SANITIZE_ADDRESS__
+#define SLOWER 3
+#else
+#define SLOWER 1
+#endif
+
 enum { PLANNERS = sizeof planners / sizeof *planners };
 
 /* Whether it is planner p's turn; the cases are counted over the whole program. */
@@ -158,7 +164,7 @@ static void pofo_is_never_slower_than_rotor(void **state)
 
 static void uneven_chains_get_valid_plans(void **state)
 {
-    for (uint32_t seed = 1; seed <= 60; seed++) {
+    for (uint32_t seed = 1; seed <= 60 / SLOWER; seed++) {
         const struct chain_kind kind = {.layers = 1 + seed * 7 % 30,
                                         .activation_bytes = 1000,
                                         .saved_bytes = seed % 3 ? 2000 : 0,
@@ -182,7 +188,7 @@ static void uneven_chains_get_valid_plans(void **state)
 static void random_graphs_get_valid_plans(void **state)
 {
     uint32_t planned = 0;
-    for (uint64_t seed = 1; seed <= 250; seed++) {
+    for (uint64_t seed = 1; seed <= 250 / SLOWER; seed++) {
         struct spw_graph *graph = random_graph(seed);
         uint64_t row = seed;
         for (size_t p = 0; p < PLANNERS; p++) {

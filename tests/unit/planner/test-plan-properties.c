@@ -12,8 +12,14 @@
 #include "random-iteration.h"
 #include "plan/random.h"
 
+#ifdef __SANITIZE_ADDRESS__
+#define SLOWER 3
+#else
+#define SLOWER 1
+#endif
+
 enum {
-    GRAPHS = 10000,
+    GRAPHS = 10000 / SLOWER,
     MOST_LAYERS = 6,
     SEARCHED = 100 /* planners that search see every 100th */
 };
