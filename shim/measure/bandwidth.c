@@ -102,16 +102,16 @@ static const struct window *best_window(const struct lane *lane)
 
 /* ---- what a measured copy says ---- */
 
-/* How long `p`, which took `us`, ran beside measured copies of the other direction. What has not ended yet runs on beside
+/* How long `p`, which took `us`, ran beside other measured copies of that direction. What has not ended yet runs on beside
  * it. */
-static double overlap_us(const struct spw_bandwidth_pair *p, double us)
+static double overlap_us(const struct spw_bandwidth_pair *p, double us, int direction)
 {
-    const struct lane *other = &devices[p->device].lanes[!p->direction];
+    const struct lane *lane = &devices[p->device].lanes[direction];
     double sum = 0;
     for (int i = 0; i < PAIRS; i++) {
-        const struct spw_bandwidth_pair *q = &other->pairs[i];
+        const struct spw_bandwidth_pair *q = &lane->pairs[i];
         double from, to;
-        if (q->state == IDLE || !spw_event_elapsed_us(p->events.begin, q->events.begin, &from))
+        if (q == p || q->state == IDLE || !spw_event_elapsed_us(p->events.begin, q->events.begin, &from))
             continue;
         if (!spw_event_elapsed_us(p->events.begin, q->events.end, &to) || to > us)
             to = us;
@@ -129,7 +129,9 @@ static void learn(const struct spw_bandwidth_pair *p)
     double us, bytes = (double)p->bytes;
     if (!spw_event_elapsed_us(p->events.begin, p->events.end, &us) || us <= 0)
         return;
-    double beside = overlap_us(p, us);
+    if (overlap_us(p, us, p->direction) > ALONE * us)
+        return; /* they share what the direction has, or one waits for the other */
+    double beside = overlap_us(p, us, !p->direction);
     window_add(&lane->any, bytes / us, us);
     if (p->unsure)
         return;

@@ -35,11 +35,12 @@ static inline bool is_settled(const struct spw_tuned_iteration *tuned)
 static const double HIDDEN = 0.01; /* copies hide behind 100 us of work, and plans are found at once */
 
 /* Copies that take so many times as long as the fake device's do. */
+static CUstream copies; /* where all go: a stream's clock begins at 0 */
+
 static inline void learn_bandwidth(double times)
 {
     static char host[409600];
     const CUdeviceptr a = loop_allocate(&loop, sizeof(host));
-    const CUstream copies = fake_stream();
     fake_slow_copies(times);
     for (int i = 0; i < 6; i++) {
         struct spw_bandwidth_pair *p = spw_bandwidth_begin_locked(0, i & 1, sizeof(host), loop.context, copies);
@@ -60,6 +61,7 @@ static inline void begin_with(double times, uint64_t budget, enum spw_plan_setti
     iterations = (struct spw_tuned_iterations){0};
     s = spw_stream_of_locked(loop.stream);
     assert_non_null(s);
+    copies = fake_stream();
     learn_bandwidth(times);
 }
 

@@ -128,6 +128,32 @@ static void each_direction_is_known_after_three_copies(void **state)
     assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US);
 }
 
+/* Two streams of copies out: while they overlap each has half of the link. */
+static void copies_of_one_direction_that_overlap_tell_nothing(void **state)
+{
+    struct spw_bandwidth b;
+    const CUstream first = out, second = fake_stream();
+    for (int i = 0; i < 5; i++) {
+        alone(false, LARGE);
+        meet();
+        fake_slow_copies(2);
+        copy(true, LARGE);
+        assert_int_equal(spw_driver.cuStreamWaitEvent(second, met[1], 0), CUDA_SUCCESS);
+        out = second;
+        copy(true, LARGE);
+        out = first;
+        wait(first);
+        wait(second);
+        fake_slow_copies(1);
+    }
+    assert_false(known(&b));
+    assert_about(b.d2h_bytes_per_us, FAKE_IN_BYTES_PER_US); /* the other one's */
+    for (int i = 0; i < 3; i++)
+        alone(true, LARGE);
+    assert_true(known(&b));
+    assert_about(b.d2h_bytes_per_us, FAKE_OUT_BYTES_PER_US);
+}
+
 static void one_known_direction_stands_for_the_other(void **state)
 {
     struct spw_bandwidth b;
@@ -427,6 +453,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(nothing_known_is_a_guess, begin),
         cmocka_unit_test_setup(each_direction_is_known_after_three_copies, begin),
+        cmocka_unit_test_setup(copies_of_one_direction_that_overlap_tell_nothing, begin),
         cmocka_unit_test_setup(one_known_direction_stands_for_the_other, begin),
         cmocka_unit_test_setup(directions_that_are_never_alone_are_known_by_what_they_do_beside_each_other, begin),
         cmocka_unit_test_setup(copies_beside_each_other_tell_what_the_link_does_both_ways, begin),
