@@ -5,12 +5,21 @@
 #include <cuda.h>
 #include <stdint.h>
 
-enum { SPW_SEEK_PARTS = 64 };
+enum { SPW_SEEK_PARTS = 64, SPW_SEEK_SUMMED = 16 << 10 };
 
 /* What is told of one range: for each of its parts whether an address is in it. Page-locked, and all zeroes before. */
 struct spw_seek_answer {
     uint8_t part[SPW_SEEK_PARTS];
+    uint64_t sum; /* of less than SPW_SEEK_SUMMED bytes: what the words that are told of come to, spw_seek_term() of each */
 };
+
+/* What a word that is an address adds to the sum, being word `index` of the range: one that hardly any other words come to.
+ */
+static inline uint64_t spw_seek_term(uint64_t index, uint64_t word)
+{
+    const uint64_t mixed = (word ^ index * UINT64_C(0x9E3779B97F4A7C15)) * UINT64_C(0xBF58476D1CE4E5B9);
+    return (mixed ^ mixed >> 32) * UINT64_C(0x94D049BB133111EB);
+}
 
 struct spw_seek_kernel {
     CUmodule module;

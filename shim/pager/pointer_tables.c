@@ -8,6 +8,7 @@
 
 #include "arena.h"
 #include "lock.h"
+#include "seek_kernel.h"
 #include "stored_words.h"
 #include "tensormap.h"
 
@@ -230,6 +231,23 @@ int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t
     spw_mutex_unlock(&mutex);
     free(list);
     return r;
+}
+
+bool spw_pointer_tables_told(CUdeviceptr low, CUdeviceptr high, uint64_t *ret_sum)
+{
+    uint32_t first, end;
+    uint64_t sum = 0;
+    spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
+    bool told = atomic_load_explicit(&spw_pointer_tables_being_told, memory_order_relaxed) == 0;
+    spw_stored_words_overlapping(&words, low, high, &first, &end);
+    for (uint32_t i = first; i < end && told; i++) {
+        const struct spw_stored_word *w = &words.list[i];
+        told = !w->is_found && w->place >= low && (w->place - low) % 8 == 0;
+        sum += spw_seek_term((w->place - low) / 8, w->member);
+    }
+    spw_mutex_unlock(&mutex);
+    *ret_sum = sum;
+    return told;
 }
 
 bool spw_pointer_tables_has(CUdeviceptr low, CUdeviceptr high)

@@ -69,6 +69,10 @@ struct spw_pointer_tables_find {
  * be held. 0; 1: what the words point to is to be pinned; negative: so it is, and not all of them could be noted. */
 int spw_pointer_tables_found(CUdeviceptr destination, const void *source, size_t bytes, struct spw_pointer_tables_find *ret);
 
+/* True when copies have told of all addresses that are remembered in [low, high), where each lies a multiple of 8 behind
+ * `low`, and none is being told of: *ret_sum is what they come to, spw_seek_term() of each. */
+bool spw_pointer_tables_told(CUdeviceptr low, CUdeviceptr high, uint64_t *ret_sum);
+
 /* True when an address is remembered in [low, high). */
 bool spw_pointer_tables_has(CUdeviceptr low, CUdeviceptr high);
 

@@ -144,6 +144,8 @@ static bool look_through(struct look *l, struct spw_stream *s, CUstream handle, 
         return false;
     const unsigned index = index_of(l, l->end++);
     ranges[index] = (struct spw_seek_range){a.address, a.size_bytes, a.serial};
+    if (a.size_bytes < SPW_SEEK_SUMMED)
+        ranges[index].is_told = spw_pointer_tables_told(a.address, a.address + a.size_bytes, &ranges[index].told);
     spw_seek_submit_locked(s->device >= 0 ? s->device : a.device, s->context, handle, a.address, a.size_bytes, index);
     note_look(spw_object_at_locked(address), s, l->is_audited);
     return true;
@@ -218,6 +220,13 @@ void spw_seek_copied(struct spw_op *op, uint64_t bytes, bool is_unsettled)
 
 /* ---- conclusions ---- */
 
+/* What was found there is what copies had told of, whatever became of it since. */
+static bool is_as_told(const struct spw_seek_range *r, unsigned index)
+{
+    const struct spw_seek_answer *answer = spw_seek_answer_locked(index);
+    return r->is_told && answer && answer->sum == r->told;
+}
+
 /* -EAGAIN: somebody is at it, *ret_users. With `has_waited` everybody was waited for: others go on. */
 static int read_range_locked(struct look *l, uint64_t n, bool has_waited, struct spw_uses *ret_users)
 {
@@ -227,7 +236,8 @@ static int read_range_locked(struct look *l, uint64_t n, bool has_waited, struct
     const bool is_there = o && !(o->attention & (SPW_FREE | SPW_ABSENT));
     struct spw_seek_found found = {.is_unheeded = l->is_audited};
     int failure = 0;
-    if (spw_seek_found_any_locked(index) || spw_pointer_tables_has(r.address, r.address + r.bytes)) {
+    if (!is_as_told(&r, index) &&
+        (spw_seek_found_any_locked(index) || spw_pointer_tables_has(r.address, r.address + r.bytes))) {
         *ret_users = !is_there ? (struct spw_uses){0} : has_waited ? o->uses : spw_users_of_locked(o);
         if (!spw_uses_done_locked(ret_users))
             return -EAGAIN;

@@ -7,8 +7,9 @@
  * through, until three left no address but those that copies told of: what a kernel has stored may have been stored by this
  * one, the same as before. Then it is trusted, and its launches cost nothing; those that are given a table count for
  * themselves, since what copies data may be given a table one day. A look that found what was gone or written over before it
- * could be read does not count. A function that was seen to store addresses is never trusted. The same goes for uploads, by
- * their size. Every 4096 operations the function or size whose turn it is is looked at again, once.
+ * could be read does not count, unless the answer shows that it was what copies had told of. A function that was seen to
+ * store addresses is never trusted. The same goes for uploads, by their size. Every 4096 operations the function or size
+ * whose turn it is is looked at again, once.
  *
  * A look comes behind the launch that it is for, and orders nothing else: streams whose order the program leaves open, or
  * makes by values in memory, may each be waiting for what the other does next. Whoever writes meanwhile is looked at as

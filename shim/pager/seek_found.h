@@ -11,6 +11,8 @@
 struct spw_seek_range { /* that was looked through */
     CUdeviceptr address;
     uint64_t bytes, serial; /* of the allocation; 0: a slab */
+    bool is_told;           /* then copies had told of all that was known to be there, */
+    uint64_t told;          /* which comes to this (seek_kernel.h) */
 };
 
 struct spw_seek_found {

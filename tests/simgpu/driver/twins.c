@@ -192,7 +192,10 @@ static const struct simgpu_param tell_layout[] = {
     {0, 8, SIMGPU_PARAM_POINTER | SIMGPU_PARAM_CONST}, {8, 8, SIMGPU_PARAM_POINTER}, {16, 8, 0}};
 static const struct simgpu_kernel tell_kernel = {"spillway_tell", 3, 24, tell_layout, tell_run, tell_describe, 0};
 
-/* ---- spillway_seek: which parts of a range have words in them that lie in one of two stretches of numbers ---- */
+/* ---- spillway_seek: which parts of a range have words in them that lie in one of two stretches of numbers, and of a small
+ * one what these words come to ---- */
+
+enum { ANSWER_PARTS = 64, SUMMED_BYTES = 16 << 10 };
 
 struct seek_params {
     uint64_t address, bytes, low, extent, other_low, other_extent, shift, answer;
@@ -203,9 +206,15 @@ static void seek_run(const struct simgpu_launch *launch, const void *image)
     const struct seek_params *p = image;
     const uint64_t *word = (const uint64_t *)(uintptr_t)p->address;
     (void)launch; /* any grid comes to the same */
+    uint64_t sum = 0;
     for (uint64_t i = 0; i < p->bytes / 8; i++)
-        if (word[i] - p->low < p->extent || word[i] - p->other_low < p->other_extent)
+        if (word[i] - p->low < p->extent || word[i] - p->other_low < p->other_extent) {
             ((uint8_t *)(uintptr_t)p->answer)[8 * i >> p->shift] = 1;
+            const uint64_t mixed = (word[i] ^ i * UINT64_C(0x9E3779B97F4A7C15)) * UINT64_C(0xBF58476D1CE4E5B9);
+            sum += (mixed ^ mixed >> 32) * UINT64_C(0x94D049BB133111EB);
+        }
+    if (p->bytes < SUMMED_BYTES)
+        memcpy((char *)(uintptr_t)p->answer + ANSWER_PARTS, &sum, sizeof sum);
 }
 
 static void seek_describe(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret)
@@ -214,7 +223,7 @@ static void seek_describe(const struct simgpu_launch *launch, const void *image,
     (void)launch;
     ret->bytes = (double)p->bytes;
     ret->range_count = 2;
-    ret->ranges[0] = (struct simgpu_range){p->answer, 64, SIMGPU_WRITES};
+    ret->ranges[0] = (struct simgpu_range){p->answer, ANSWER_PARTS + 8, SIMGPU_WRITES};
     ret->ranges[1] = (struct simgpu_range){p->address, p->bytes, SIMGPU_READS};
     ret->range_count -= p->bytes == 0;
 }

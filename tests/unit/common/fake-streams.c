@@ -111,10 +111,21 @@ static void run_copy(const struct work *w)
     free(bytes);
 }
 
-/* How many words are among the numbers; `part`: for each part of 2^shift bytes, whether some of it are. */
-static uint64_t count_words(const struct work *w, unsigned shift, unsigned char *part)
+/* As seek.ptx puts it: an answer has 64 bytes for parts, and a sum of a range that is not too large. */
+enum { ANSWER_PARTS = 64, SUMMED_BYTES = 16 << 10 };
+
+static uint64_t term(uint64_t index, uint64_t word)
+{
+    const uint64_t mixed = (word ^ index * UINT64_C(0x9E3779B97F4A7C15)) * UINT64_C(0xBF58476D1CE4E5B9);
+    return (mixed ^ mixed >> 32) * UINT64_C(0x94D049BB133111EB);
+}
+
+/* How many words are among the numbers; `part`: for each part of 2^shift bytes, whether some of it are; *ret_sum: what these
+ * come to. */
+static uint64_t count_words(const struct work *w, unsigned shift, unsigned char *part, uint64_t *ret_sum)
 {
     uint64_t *words = malloc(w->bytes + 8), count = 0;
+    *ret_sum = 0;
     assert_non_null(words);
     const struct work copy = {.kind = OUT, .a = w->a, .bytes = w->bytes, .host = words};
     for (size_t done = 0; done < copy.bytes;)
@@ -124,6 +135,7 @@ static uint64_t count_words(const struct work *w, unsigned shift, unsigned char 
             if (words[i] - w->ranges[k].a < w->ranges[k].bytes) {
                 count++;
                 part[i * 8 >> shift] = 1;
+                *ret_sum += term(i, words[i]);
             }
     free(words);
     return count;
@@ -133,8 +145,17 @@ static void run_find(const struct work *w)
 {
     size_t n = sizeof(uint64_t);
     unsigned char any;
-    uint64_t *result = (void *)fake_bytes_at(w->to, &n);
-    *result += count_words(w, 63, &any);
+    uint64_t sum, *result = (void *)fake_bytes_at(w->to, &n);
+    *result += count_words(w, 63, &any, &sum);
+}
+
+static void run_seek(const struct work *w)
+{
+    unsigned char *answer = w->host;
+    uint64_t sum;
+    (void)count_words(w, (unsigned)w->pattern, answer, &sum);
+    if (w->bytes < SUMMED_BYTES)
+        memcpy(answer + ANSWER_PARTS, &sum, sizeof sum);
 }
 
 /* False: it is a gate, or waits for what lies behind one. */
@@ -168,7 +189,7 @@ static bool run_one(struct work *w)
         run_find(w);
         break;
     case SEEK:
-        (void)count_words(w, (unsigned)w->pattern, w->host);
+        run_seek(w);
         break;
     case WAIT:
         if (w->record) {

@@ -12,6 +12,7 @@
 
 #include "arena.h"
 #include "pin.h"
+#include "seek_kernel.h"
 #include "tensormap.h"
 
 #define LOW     UINT64_C(0x700000000000)
@@ -174,6 +175,33 @@ static void what_a_copy_told_of_is_not_stored(void **state)
     spw_pointer_tables_learn(AT(0), others, sizeof others, &spw_pinning);
     assert_int_equal(spw_pointer_tables_found(AT(0), others, sizeof others, &find), 0);
     assert_false(find.is_new || find.is_stored);
+}
+
+static bool is_told(CUdeviceptr at, uint64_t *ret_sum)
+{
+    return spw_pointer_tables_told(at, at + 32, ret_sum);
+}
+
+static void what_copies_told_of_comes_to_a_sum(void **state)
+{
+    const CUdeviceptr words[] = {AT(1), 7, AT(2)}, swapped[] = {AT(2), 7, AT(1)};
+    struct spw_pointer_tables_find find;
+    uint64_t sum, other;
+    assert_true(is_told(AT(0), &sum));
+    assert_int_equal(sum, 0);
+    learn(AT(0), words, 3);
+    assert_true(is_told(AT(0), &sum));
+    assert_int_equal(sum, spw_seek_term(0, AT(1)) + spw_seek_term(2, AT(2)));
+    learn(AT(0), swapped, 3);
+    assert_true(is_told(AT(0), &other));
+    assert_true(other != sum);
+    learn(AT(4), words, 3);
+    assert_false(is_told(AT(4) + 4, &sum)); /* they do not lie where the range has its words */
+    spw_pointer_tables_being_told++;
+    assert_false(is_told(AT(0), &sum));
+    spw_pointer_tables_being_told--;
+    assert_int_equal(spw_pointer_tables_found(AT(0), words, sizeof words, &find), 0);
+    assert_false(is_told(AT(0), &sum)); /* a kernel has stored some */
 }
 
 /* A kernel loads a pointer from where it is aligned on the device; how the host's copy lies does not matter. */
@@ -450,6 +478,7 @@ int main(void)
         cmocka_unit_test_setup(ends_of_copies_that_are_no_whole_words_are_left_out, setup),
         cmocka_unit_test_setup(what_is_found_replaces_what_was_known, setup),
         cmocka_unit_test_setup(what_a_copy_told_of_is_not_stored, setup),
+        cmocka_unit_test_setup(what_copies_told_of_comes_to_a_sum, setup),
         cmocka_unit_test_setup(each_allocation_is_reached_once, setup),
         cmocka_unit_test_setup(addresses_are_looked_for_where_the_device_aligns_them, setup),
         cmocka_unit_test_setup(a_later_copy_replaces_what_was_there, setup),

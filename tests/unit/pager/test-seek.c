@@ -360,6 +360,44 @@ static void what_is_made_of_what_a_trusted_function_wrote_is_kept_while_that_is_
     settle();
 }
 
+/* A launch of the other function that is given a table of two words, and leaves `second` in the second of them. The table is
+ * gone before anybody can read it. */
+static void use_a_table(CUdeviceptr second)
+{
+    const CUdeviceptr table = allocate(256), words[] = {a, b};
+    struct launch l;
+    spw_pointer_tables_learn(table, words, sizeof(words), &spw_pinning);
+    assert_int_equal(spw_driver.cuMemcpyHtoDAsync_v2(table, words, sizeof(words), stream), CUDA_SUCCESS);
+    describe(&l, 1, table, 0, 0);
+    l.op.function = l.submission.launch.function = OTHER;
+    assert_int_equal(spw_op_begin(&l.op), 0);
+    assert_int_equal(l.op.reached, 3);
+    assert_int_equal(spw_driver.cuMemcpyHtoDAsync_v2(table + sizeof(second), &second, sizeof(second), stream), CUDA_SUCCESS);
+    spw_seek_launched(&l.op);
+    spw_op_answered(&l.op, true);
+    assert_int_equal(spw_free(table, NULL), 0);
+    settle();
+}
+
+/* Loaders and collectives are given tables that live for one launch. */
+static void who_leaves_a_table_as_it_was_is_trusted_though_nobody_could_read_it(void **state)
+{
+    const struct spw_seek_kind *kind = spw_seek_kind_of((uint64_t)(uintptr_t)OTHER);
+    for (int i = 0; i < SPW_SEEK_ENOUGH; i++) {
+        assert_false(spw_seek_is_trusted(kind, true));
+        use_a_table(b);
+    }
+    assert_true(spw_seek_is_trusted(kind, true));
+}
+
+static void who_puts_another_address_into_a_table_is_not_trusted_though_nobody_could_read_it(void **state)
+{
+    const struct spw_seek_kind *kind = spw_seek_kind_of((uint64_t)(uintptr_t)OTHER);
+    for (int i = 0; i < 2 * SPW_SEEK_ENOUGH; i++)
+        use_a_table(c);
+    assert_false(spw_seek_is_trusted(kind, true));
+}
+
 /* What it has stored where nobody looked is found by looking through all memory, which does not tell who stored it. */
 static void who_is_given_more_than_can_be_looked_at_is_not_trusted_for_it(void **state)
 {
@@ -467,6 +505,8 @@ int main(int argc, char **argv)
         WATCHED(who_uses_an_upload_waits_for_no_other_thread),
         WATCHED(what_is_needed_is_given_up_where_trust_was_a_mistake),
         WATCHED(what_is_made_of_what_a_trusted_function_wrote_is_kept_while_that_is_looked_at_again),
+        WATCHED(who_leaves_a_table_as_it_was_is_trusted_though_nobody_could_read_it),
+        WATCHED(who_puts_another_address_into_a_table_is_not_trusted_though_nobody_could_read_it),
         WATCHED(who_is_given_more_than_can_be_looked_at_is_not_trusted_for_it),
         WATCHED(what_an_address_leads_to_is_brought_in_before_a_graph_follows_it),
         WATCHED(what_is_dropped_is_made_before_a_graph_follows_an_address),
