@@ -72,7 +72,7 @@ for row, (_, _, shares) in ROWS.items():
 def _():
     finished = trained(FIRST, budget=peak(FIRST) * 60 // 100, flags=f"{FLAGS} {NO_GRAPHS}FUSION,CUBLAS,CUBLASLT")
     require(finished.status == 1 and "RESOURCE_EXHAUSTED" in finished.errors, finished.describe())
-    require("stays on the device" in finished.errors and "because a graph uses it" in finished.errors, finished.describe())
+    require(re.search(r"have to stay on device 0 from here on \(a graph uses .*smallest budget that would do", finished.errors), finished.describe())
 
 
 @sentence("what no budget that small can hold is named, with the smallest that would do")
