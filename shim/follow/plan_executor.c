@@ -274,6 +274,7 @@ void spw_plan_executor_rewind_locked(struct spw_plan_executor *on)
 void spw_plan_executor_take_up_plan(struct spw_plan_executor *on)
 {
     on->kept = NULL;
+    spw_pending_evictions_clear(&on->pending);
     on->place.due = on->now->plan->due;
     on->place.busy = true;
     on->next_due = on->now->plan->actions.first[on->place.cursor.op];

@@ -2,13 +2,17 @@
 """Whole programs that are right, each about one way of using the device (tests/workloads/odd), keep their bits within a budget.
 
 usage: odd.py HASTY GROUP...     the programs of these groups, or of all
-       odd.py HASTY --long       all of them within 80 to 40 % of the peak, of either kind of names, with either way of planning
+       odd.py HASTY --long MINUTES  all of them within 80 to 40 % of the peak, of either kind of names, with either way of planning, each
+                                 replay compared or one of many: as many of these as the time allows
 
 HASTY: the library with plans that are made in no time (tests/stress/hasty.c)."""
 import concurrent.futures
 import functools
+import itertools
 import os
+import random
 import sys
+import time
 
 from harness import EXIT_CUDA_ERROR, SMALLEST, Failed, finish, no_misuse, require, run, same_results, sentence, succeeded
 
@@ -76,8 +80,12 @@ def told(run_of):
 
 
 def right(runs):
+    wrong, count = [], 0
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as workers:
-        wrong = [text for text in workers.map(told, runs) if text]
+        for some in iter(lambda: list(itertools.islice(runs, AT_ONCE)), []):
+            wrong += [text for text in workers.map(told, some) if text]
+            count += len(some)
+    print(f"# {count} runs", flush=True)
     require(not wrong, *wrong)
 
 
@@ -85,22 +93,29 @@ def kept(name, place):
     # promise: never-silently-wrong
     @sentence(f"{name}: the same bits within a budget, or within the smallest that a message names")
     def _():
-        right([(name, (60, 50)[place % 2]), (name, 45, "odd-untold", "on")])
+        right(iter([(name, (60, 50)[place % 2]), (name, 45, "odd-untold", "on")]))
 
 
 def kept_in_place():
     # promise: budget-at-run-time
     @sentence("graphs, within a quarter of the peak: what has to stay in place is refused with the smallest budget that would do, which does")
     def _():
-        right([("updated --layers 12", 25)])
+        right(iter([("updated --layers 12", 25)]))
+
+
+def as_long_as(minutes):
+    runs = list(itertools.product(ALL, (80, 60, 50, 40), ("odd", "odd-untold"), ("wait", "on"), (64, 1)))
+    random.Random(0).shuffle(runs)
+
+    @sentence(f"all of them at every budget, as many as {minutes:g} minutes allow: the same bits")
+    def _():
+        ends = time.monotonic() + 60 * minutes
+        right(itertools.takewhile(lambda _: time.monotonic() < ends, runs))
 
 
 def main(arguments):
-    if arguments == ["--long"]:
-        @sentence("all of them at every budget: the same bits")
-        def _():
-            right([(name, share, program, planning, verify) for planning, verify in (("wait", 64), ("on", 1)) for program in ("odd", "odd-untold")
-                   for share in (80, 60, 50, 40) for name in ALL])
+    if arguments[:1] == ["--long"]:
+        as_long_as(float(arguments[1]))
     for group in GROUPS if arguments == ["all"] else [name for name in arguments if name in GROUPS]:
         for place, name in enumerate(GROUPS[group]):
             kept(name, place)
