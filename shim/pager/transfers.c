@@ -89,8 +89,10 @@ static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
         return r;
     r = begin_leaving(d, b, dropped);
     spw_context_leave(&guard);
-    if (r == -EAGAIN || r == -EXDEV || r == -EBUSY)
+    if (r == -EAGAIN || r == -EXDEV || r == -EBUSY) {
+        spw_clean_check_cancel_locked(b); /* it is asked anew when it is tried again */
         return -EBUSY;
+    }
     spw_transfer_counts.failed_count += r < 0;
     return r;
 }
