@@ -9,6 +9,7 @@
 #include "ask.h"
 #include "bandwidth.h"
 #include "context.h"
+#include "counters.h"
 #include "driver.h"
 #include "hostpool.h"
 #include "log.h"
@@ -349,11 +350,25 @@ void spw_mover_connect_locked(int a, int b)
 
 /* ---- copies ---- */
 
+static size_t least_piece_bytes(void)
+{
+    static const enum spw_call copies[] = {SPW_CALL_cuMemcpyHtoD_v2, SPW_CALL_cuMemcpyHtoD_v2_ptds,
+                                           SPW_CALL_cuMemcpyHtoDAsync_v2, SPW_CALL_cuMemcpyHtoDAsync_v2_ptsz};
+    const uint64_t ours = spw_moved.out_count + spw_moved.in_count;
+    uint64_t of_the_program = 0;
+    for (size_t i = 0; i < sizeof(copies) / sizeof(copies[0]); i++)
+        of_the_program += spw_calls_count(copies[i]);
+    return SPW_PIECE_OFTEN * of_the_program < ours ? SPW_PIECE_LEAST_ALONE : SPW_PIECE_LEAST;
+}
+
 static size_t piece_bytes(int device, bool out)
 {
     const double carried = device < 0 ? SPW_PIECE_MOST : SPW_PIECE_US * spw_bandwidth_one_way_locked(device, out);
-    const size_t bytes = carried < SPW_PIECE_MOST ? (size_t)carried : SPW_PIECE_MOST;
-    return bytes < SPW_PIECE_LEAST ? SPW_PIECE_LEAST : bytes & ~((size_t)SPW_PIECE_LEAST - 1);
+    if (carried >= SPW_PIECE_MOST)
+        return SPW_PIECE_MOST;
+    const size_t bytes = (size_t)carried & ~((size_t)SPW_PIECE_LEAST - 1);
+    const size_t least = bytes < SPW_PIECE_LEAST_ALONE ? least_piece_bytes() : SPW_PIECE_LEAST;
+    return bytes < least ? least : bytes;
 }
 
 int spw_mover_copy_range_locked(struct spw_stream *s, CUdeviceptr address, void *host_memory, size_t bytes, bool out)

@@ -16,9 +16,11 @@ struct spw_moved {                /* since the start; engine lock */
 extern struct spw_moved spw_moved;
 
 /* Copies are cut into pieces, so that the program's own small copies get in between: of as many bytes as the link carries
- * in a third of a millisecond, from 512 KiB to 16 MiB. */
+ * in a third of a millisecond, 16 MiB at most. On slow links they are of 512 KiB at least, since each piece costs the link
+ * some microseconds; of 32 KiB where the program itself copies to the device often: once for SPW_PIECE_OFTEN of our copies
+ * or more, since the start. */
 #define SPW_PIECE_US 300.0
-enum { SPW_PIECE_LEAST = 512 << 10, SPW_PIECE_MOST = 16 << 20 };
+enum { SPW_PIECE_LEAST = 32 << 10, SPW_PIECE_LEAST_ALONE = 512 << 10, SPW_PIECE_MOST = 16 << 20, SPW_PIECE_OFTEN = 8 };
 
 /* Takes what the block lacks from the pool of its device and maps it, with access for its device and the peers that may use
  * it. On failure the block stays absent and has no memory, except for what the driver refuses to unmap: that stays mapped,
