@@ -132,11 +132,11 @@ static void learn(const struct spw_bandwidth_pair *p)
     if (overlap_us(p, us, p->direction) > ALONE * us)
         return; /* they share what the direction has, or one waits for the other */
     double beside = overlap_us(p, us, !p->direction);
-    window_add(&lane->any, bytes / us, us);
+    window_add(&lane->any, bytes / us, bytes);
     if (p->unsure)
         return;
     if (beside <= ALONE * us) {
-        window_add(&lane->alone, bytes / us, us);
+        window_add(&lane->alone, bytes / us, bytes);
     } else if (beside >= TOGETHER * us) {
         v->beside.copies[v->beside.next] = (struct shared){p->direction, bytes, us, beside};
         v->beside.next = (v->beside.next + 1) % WINDOW;
@@ -154,7 +154,7 @@ static struct window shares_of(const struct device *v)
         const double speed = window_median(alone);
         const double share = speed > 0 ? (c->bytes - speed * (c->us - c->beside_us)) / c->beside_us / speed : 0;
         if (speed > 0)
-            window_add(&shares, share > 1 ? 1 : share < LEAST_SHARE ? LEAST_SHARE : share, c->beside_us);
+            window_add(&shares, share > 1 ? 1 : share < LEAST_SHARE ? LEAST_SHARE : share, c->bytes);
     }
     return shares;
 }

@@ -3,8 +3,8 @@
  * A pair of timed events stands around each whole copy of a tensor that is large enough for its latency to matter little:
  * all of them until enough is known, then eight in a row out of every 512. Where both directions are measured at once,
  * what they overlapped tells how fast each is beside the other. Copies of one direction that overlap, on streams of their
- * own, tell nothing. The values are medians, in which a copy weighs as much as it lasted. No copy is ever made to measure:
- * memory that is short at all moves tensors in the first iterations. Engine lock held in all of these. */
+ * own, tell nothing. The values are medians, in which a copy weighs as much as it has bytes. No copy is ever made to
+ * measure: memory that is short at all moves tensors in the first iterations. Engine lock held in all of these. */
 #ifndef SPILLWAY_SHIM_BANDWIDTH_H
 #define SPILLWAY_SHIM_BANDWIDTH_H
 #include <cuda.h>

@@ -290,6 +290,20 @@ static void a_hiccup_does_not_count(void **state)
     assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US);
 }
 
+/* Not for more than another, however long it took: something held it up. */
+static void a_copy_that_stands_still_counts_for_its_bytes(void **state)
+{
+    struct spw_bandwidth b;
+    for (int i = 0; i < 7; i++) {
+        fake_slow_copies(i == 2 ? 40 : 1);
+        alone(true, LARGE);
+        alone(false, LARGE);
+    }
+    assert_true(known(&b));
+    assert_about(b.d2h_bytes_per_us, FAKE_OUT_BYTES_PER_US);
+    assert_about(b.h2d_bytes_per_us, FAKE_IN_BYTES_PER_US);
+}
+
 static void a_link_that_has_become_slower_is_noticed(void **state)
 {
     struct spw_bandwidth b;
@@ -467,6 +481,7 @@ int main(void)
         cmocka_unit_test_setup(a_copy_that_is_partly_alone_tells_of_the_part_that_is_not, begin),
         cmocka_unit_test_setup(what_copies_do_beside_each_other_is_held_against_what_they_turn_out_to_do_alone, begin),
         cmocka_unit_test_setup(a_hiccup_does_not_count, begin),
+        cmocka_unit_test_setup(a_copy_that_stands_still_counts_for_its_bytes, begin),
         cmocka_unit_test_setup(a_link_that_has_become_slower_is_noticed, begin),
         cmocka_unit_test_setup(what_is_doubted_counts_until_it_is_known_anew, begin),
         cmocka_unit_test_setup(what_is_doubted_is_measured_at_every_copy_but_not_for_ever, begin),
