@@ -5,8 +5,10 @@ Made are three things after another: a table of the kernels of PyTorch's wheel a
 programs launch, and what they compile themselves, by running each for two steps; and the table again, which tells more of these. It lies in
 FOLDER under a name made of all that it was made from, so that it is made once, and beside it what was compiled. Where something is missing for
 it, one line on stderr says what, and the exit status is 77; where a program does not run on the simulated device, 1."""
+import concurrent.futures
 import functools
 import hashlib
+import itertools
 import os
 import subprocess
 import sys
@@ -16,6 +18,7 @@ from simulated import HERE, RANKS, ROWS, beside_ranks, command, command_of_ranks
 
 MAKER = os.path.join(HERE, "layouts")
 PATIENCE = 900
+AT_ONCE = 2  # programs, as in the suite: host memory stands for that of each device
 MISSING = 77  # exit status, as tests have it that are skipped
 LACKS = (3, 4, 5, 6)  # how the maker ends without a wheel, a tool, room, or kernels that it knows
 
@@ -77,13 +80,29 @@ def launch(line_of, program, options, environment):
         raise Failed(f"{program} {' '.join(options)} does not run on the simulated device: {last_line(done.stderr)}")
 
 
-def launch_all(python, build, environment):
-    for program, rows in ROWS.items():
-        for options, _, compiles in rows.values():
-            if not (compiles and compiles_not(python)):
-                launch(functools.partial(command, python, program), program, options, environment)
-    for options, _, _ in RANKS.values() if os.path.exists(nccl_of(build)) else ():
-        launch(functools.partial(command_of_ranks, python), "ranks", options, {**environment, **beside_ranks(build)})
+def programs(python, build, environment):
+    """What launch() takes of each, those first that compile: these take longest."""
+    for program, row in sorted(((program, row) for program, rows in ROWS.items() for row in rows.values()), key=lambda one: not one[1].compiles):
+        if not (row.compiles and compiles_not(python)):
+            yield functools.partial(command, python, program), program, row.options, environment
+    for row in RANKS.values() if os.path.exists(nccl_of(build)) else ():
+        yield functools.partial(command_of_ranks, python), "ranks", row.options, {**environment, **beside_ranks(build)}
+
+
+def launch_all(python, build, environment, scratch):
+    """The names of all kernels that they launch. Each program lists its own: a name may be longer than what is written at once."""
+    def listed(number, what):
+        path = os.path.join(scratch, f"launched-{number}")
+        launch(*what[:-1], {**what[-1], "SIMGPU_LAUNCHED": path})
+        return path
+
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as workers:
+        paths = list(workers.map(listed, itertools.count(), programs(python, build, environment)))
+    names = set()
+    for path in filter(os.path.exists, paths):
+        with open(path, encoding="utf-8") as file:
+            names.update(file.read().split())
+    return names
 
 
 def prepare(python, build, folder):
@@ -94,8 +113,10 @@ def prepare(python, build, folder):
             first, launched, images, whole = (os.path.join(scratch, name) for name in ("first", "launched", "images", "whole"))
             os.mkdir(images)
             make(python, first)
-            launch_all(python, build, {**os.environ, "CI": "", **settings(build, first, compiled=compiled_beside(path)), "SIMGPU_LAUNCHED": launched,
-                                "SIMGPU_IMAGES": images, "LD_LIBRARY_PATH": os.path.join(build, "tests", "simgpu")})
+            names = launch_all(python, build, {**os.environ, "CI": "", **settings(build, first, compiled=compiled_beside(path)),
+                                               "SIMGPU_IMAGES": images, "LD_LIBRARY_PATH": os.path.join(build, "tests", "simgpu")}, scratch)
+            with open(launched, "w", encoding="utf-8") as file:
+                file.write("\n".join(sorted(names)) + "\n")
             make(python, whole, "--launched", launched, "--images", images)
             os.replace(whole, path)
     return path
