@@ -33,7 +33,7 @@ def valid_within(share, planning, recompute, lingering=False):
     def _():
         budget = plain.peak * share // 100
         settings = {"SPILLWAY_PLAN": planning, "SPILLWAY_RECOMPUTE": recompute, **(LINGERING if lingering else {})}
-        finished = run(COMMAND, budget=budget, env={**COSTS, **settings})
+        finished = run(COMMAND, budget=budget, via="hasty" if planning == "wait" else "command", env={**COSTS, **settings})
         same_results(plain, finished)
         no_misuse(finished)
         within(budget, finished)
