@@ -16,6 +16,7 @@ from harness import DEVICE, SMALL_DEVICE, SPILLWAY, environment, finish, forked_
 
 LACKING = os.path.abspath(sys.argv[1])
 LONG = ["gpt", "--size", "small", "--steps", "2000"]
+PATIENCE_S = 60  # for what is there at once, unless the machine is busy
 
 
 def pages(pid="*"):
@@ -193,14 +194,14 @@ class Screen:
         except OSError:
             return False
 
-    def wait_for(self, text, seconds=8):
+    def wait_for(self, text, seconds=PATIENCE_S):
         end = time.monotonic() + seconds
         while text not in self.text and time.monotonic() < end:
             self.read(0.1)
         require(text in self.text, f"never drawn: {text}", repr(self.text[-2000:]))
 
     def ended(self):
-        end = time.monotonic() + 8
+        end = time.monotonic() + PATIENCE_S
         while time.monotonic() < end:
             pid, status = os.waitpid(self.pid, os.WNOHANG)
             if pid:
