@@ -10,6 +10,13 @@
 #define MEAN_EXCESS  0.01
 #define WORST_EXCESS 0.08
 
+/* How good plans are is no matter of sanitizers, which see the same code with one instance in so many. */
+#ifdef __SANITIZE_ADDRESS__
+#define ONE_IN 4
+#else
+#define ONE_IN 1
+#endif
+
 struct mode {
     const char *name;
     bool may_copy, may_replay;
@@ -82,7 +89,7 @@ static void hold_against_optima(const struct mode *mode)
     double sum = 0, worst = 0;
     json_array_foreach(json_object_get(vectors, "instances"), index, instance)
     {
-        const double excess = excess_of(instance, mode);
+        const double excess = index % ONE_IN == 0 ? excess_of(instance, mode) : -1;
         if (excess < 0)
             continue;
         planned++;
