@@ -19,6 +19,7 @@
 #include "settings.h"
 #include "slab.h"
 #include "twins.h"
+#include "verify.h"
 #include "versions.h"
 
 static struct spw_device_loop *planned_of_stream(struct spw_stream *s)
@@ -171,6 +172,7 @@ static int give_host_memory(void)
 static bool give_own_memory_unlocking(struct spw_device *d, uint64_t lacking_bytes, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
+    spw_verify_take_copies_locked(d);
     if (d->dropping && (spw_replay_rescue_unlocking(d, NULL, true, s) < 0 || d->dropping))
         return false;
     if (d->loop)

@@ -285,6 +285,8 @@ static int grow(struct spw_hostpool *pool, size_t bytes, struct slab **ret_slab)
 
     /* A whole number of the same again: tensors come in layers of equal ones, and nothing is left over between them. */
     size_t wanted = round_up(larger(bytes, step_bytes(pool) / bytes * bytes), HUGE_PAGE_BYTES);
+    const size_t left = pool->limit_bytes - pool->held_bytes;
+    wanted = left < wanted + step_bytes(pool) ? left : wanted; /* the rest would be lost beside it */
     wanted = smaller(wanted, (size_t)most / GRANULE * GRANULE);
     int r = add_slab(pool, wanted, ret_slab);
     if (r < 0 && wanted > bytes)
@@ -369,6 +371,17 @@ void spw_hostpool_give(struct spw_hostpool *pool, void *address, size_t bytes)
     uint32_t first = (uint32_t)((size_t)((char *)address - slab->address) / GRANULE);
     spw_ranges_give(slab->extents, first, (uint32_t)(round_up(bytes, GRANULE) / GRANULE));
     pool->in_use_bytes -= (before - spw_ranges_in_use(slab->extents)) * GRANULE;
+}
+
+void *spw_hostpool_move(struct spw_hostpool *pool, void *address, size_t bytes)
+{
+    void *to;
+    spw_hostpool_give(pool, address, bytes);
+    if (spw_hostpool_take(pool, bytes, &to) < 0)
+        return address; /* never: what was just given back is there */
+    if (to != address)
+        memmove(to, address, bytes);
+    return to;
 }
 
 size_t spw_hostpool_trim(struct spw_hostpool *pool, size_t keep_bytes)

@@ -49,6 +49,10 @@ int spw_hostpool_take(struct spw_hostpool *pool, size_t bytes, void **ret_addres
 /* Gives back what one take returned, with the same `bytes`. NULL is fine. Makes no call outside. */
 void spw_hostpool_give(struct spw_hostpool *pool, void *address, size_t bytes);
 
+/* Moves what one take of `bytes` returned, with its contents, to the place that suits it best: there may be a gap before it,
+ * or one that it fills. Answers where it is from then on, which may be where it was. Makes no call outside. */
+void *spw_hostpool_move(struct spw_hostpool *pool, void *address, size_t bytes);
+
 /* Gives empty slabs back to the system until at most `keep_bytes` are held. Returns the bytes given back. */
 size_t spw_hostpool_trim(struct spw_hostpool *pool, size_t keep_bytes);
 

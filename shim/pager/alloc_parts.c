@@ -10,6 +10,7 @@
 #include "mover.h"
 #include "pool_reserves.h"
 #include "reclaim.h"
+#include "refused.h"
 #include "see.h"
 #include "transfers.h"
 #include "uses_wait.h"
@@ -23,9 +24,9 @@ int spw_alloc_get_past_uses_unlocking(struct spw_uses *uses, struct spw_stream *
     return r < 0 ? spw_uses_wait_unlocking(uses) : 0;
 }
 
-/* Host memory for what does not fit on the devices once this one has so much more, and one tensor's worth of it for changing
- * places. */
-static uint64_t host_bytes_needed(const struct spw_device *with, size_t more)
+/* The least host memory for what does not fit on the devices once this one has so much more, and one tensor's worth of it
+ * for changing places: with less it cannot go on. */
+static uint64_t least_host_bytes(const struct spw_device *with, size_t more)
 {
     uint64_t away = 0, largest = 0;
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
@@ -61,13 +62,15 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
     }
     if (mapped > d->largest_bytes)
         d->largest_bytes = mapped;
-    needed = host_bytes_needed(d, bytes);
-    if (needed > host) {
+    const uint64_t least = least_host_bytes(d, bytes);
+    if (least > host) {
+        needed = spw_refused_host_bytes_locked(d, bytes);
+        needed = needed > least ? needed : least;
         spw_warn_of(
             &told_together, needed,
             "out of memory: %llu bytes are allocated on device %d, and %zu more do not fit into its budget of %llu bytes "
-            "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET, one for all devices) together; smallest host budget "
-            "that would do, with room for one tensor to change places: %llu bytes, as far as the program has come" SPW_SEE(
+            "and the host budget of %llu bytes (SPILLWAY_HOST_BUDGET, one for all devices) together; host budget that "
+            "would do, with room for one tensor to change places: %llu bytes, as far as the program has come" SPW_SEE(
                 "host-memory"),
             (unsigned long long)d->live_bytes, d->ordinal, bytes, (unsigned long long)d->handles.budget_bytes,
             (unsigned long long)host, (unsigned long long)needed);

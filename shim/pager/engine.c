@@ -360,11 +360,14 @@ static int try_to_gather(struct spw_op *op, struct spw_working_set *set, uint64_
     return r;
 }
 
-/* The set did not fit, though it would if what we hold ourselves went: some of that goes. False: there is another reason. */
-static bool give_way(struct spw_op *op, struct spw_working_set *set)
+/* The set did not fit, though it would if what we hold ourselves went, there or by leaving the host less: some of that goes.
+ * False: there is another reason. */
+static bool give_way(struct spw_op *op, struct spw_working_set *set, bool host_refused)
 {
     struct spw_device *d = set->full ? &spw_devices[set->full->ordinal] : NULL;
-    const uint64_t lacking = d ? spw_give_way_lacking_locked(d, spw_refused_needed_bytes_locked(set)) : 0;
+    uint64_t lacking = d ? spw_give_way_lacking_locked(d, spw_refused_needed_bytes_locked(set)) : 0;
+    if (d && lacking == 0 && host_refused)
+        lacking = spw_give_way_displaced_locked(d);
     if (lacking == 0)
         return false;
     spw_working_set_let_go_locked(set);
@@ -377,7 +380,8 @@ static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t
 {
     const uint64_t host_refused = spw_moved.host_refused_count;
     int r = try_to_gather(op, set, devices);
-    for (int i = 0; r == -ENOMEM && i < SPW_GIVE_WAY_TIMES && give_way(op, set); i++)
+    for (int i = 0;
+         r == -ENOMEM && i < SPW_GIVE_WAY_TIMES && give_way(op, set, spw_moved.host_refused_count != host_refused); i++)
         r = try_to_gather(op, set, devices);
     if (r == -ENOMEM && set->full)
         spw_refused_say_what_does_not_fit_locked(op, set, spw_moved.host_refused_count != host_refused);

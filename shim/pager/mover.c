@@ -128,10 +128,52 @@ static bool drop_void_host_copies(void)
     return given;
 }
 
+/* Its only copy, which nobody writes or reads. */
+static bool can_lie_elsewhere_on_host(struct spw_device *d, const struct spw_block *b)
+{
+    return b->host_copy && b->object.attention & SPW_ABSENT && spw_copies_done_locked(d, b);
+}
+
+static int by_host_copy(const void *a, const void *b)
+{
+    const struct spw_block *x = *(struct spw_block *const *)a, *y = *(struct spw_block *const *)b;
+    return x->host_copy < y->host_copy ? -1 : x->host_copy > y->host_copy;
+}
+
+/* Where there is room for so much, though not in one place, what lies on the host moves together. */
+static bool close_gaps_on_host(size_t bytes)
+{
+    struct spw_hostpool *pool = spw_host_memory_pool_locked();
+    size_t count = 0, room = 0;
+    bool any = false;
+    if (!pool || bytes > spw_hostpool_limit(pool) - spw_hostpool_bytes_in_use(pool))
+        return false;
+    for (int i = 0; i < SPW_MAX_DEVICES; i++)
+        room += spw_devices[i].block_count;
+    struct spw_block **list = malloc((room + 1) * sizeof(struct spw_block *));
+    for (int i = 0; list && i < SPW_MAX_DEVICES; i++)
+        for (uint32_t k = 0; k < spw_devices[i].block_count; k++)
+            if (can_lie_elsewhere_on_host(&spw_devices[i], spw_devices[i].blocks[k]))
+                list[count++] = spw_devices[i].blocks[k];
+    if (count)
+        qsort(list, count, sizeof(*list), by_host_copy);
+    for (size_t i = 0; i < count; i++) {
+        void *from = list[i]->host_copy;
+        list[i]->host_copy = spw_hostpool_move(pool, from, list[i]->host_bytes);
+        any |= list[i]->host_copy != from;
+    }
+    free(list);
+    return any;
+}
+
+enum { PASSES = 8 }; /* what moves leaves a gap for another */
+
 static int host_take_or_recycle(size_t bytes, void **ret_address)
 {
     int r = spw_host_memory_take_locked(bytes, ret_address);
     if (r < 0 && drop_void_host_copies())
+        r = spw_host_memory_take_locked(bytes, ret_address);
+    for (int i = 0; i < PASSES && r < 0 && close_gaps_on_host(bytes); i++)
         r = spw_host_memory_take_locked(bytes, ret_address);
     return r;
 }

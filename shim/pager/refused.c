@@ -13,13 +13,84 @@
 #include "result.h"
 #include "see.h"
 
+/* What is allocated on a device, or on all of them, and can leave. */
+struct stored {
+    uint64_t mapped_bytes, host_bytes; /* of all of it, there and on the host */
+    uint64_t largest_bytes, smallest_bytes;
+    uint64_t staying_bytes; /* of what cannot leave, and what we may yet take ourselves */
+};
+
+static uint64_t round_up(uint64_t bytes, uint64_t unit)
+{
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static void add_tensor(struct stored *to, const struct spw_device *d, uint64_t bytes)
+{
+    const uint64_t mapped = round_up(bytes, UINT64_C(1) << d->granule_shift);
+    to->mapped_bytes += mapped;
+    to->host_bytes += round_up(bytes, SPW_HOSTPOOL_GRANULE_BYTES);
+    to->largest_bytes = mapped > to->largest_bytes ? mapped : to->largest_bytes;
+    to->smallest_bytes = mapped < to->smallest_bytes || !to->smallest_bytes ? mapped : to->smallest_bytes;
+}
+
+static struct stored stored_on(const struct spw_device *d)
+{
+    struct stored on = {.staying_bytes = spw_give_way_to_come_locked(d)};
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        const struct spw_block *b = d->blocks[i];
+        if (b->pinned)
+            on.staying_bytes += (uint64_t)b->memory.granules << d->granule_shift;
+        else if (!spw_object_is_cached(&b->object))
+            add_tensor(&on, d, b->size_bytes);
+    }
+    return on;
+}
+
+/* What is away on the host when as little is on the device as may be: the room that one tensor leaves there is too small for
+ * the next. Never more than all. */
+static uint64_t away_bytes(const struct spw_device *d, const struct stored *on)
+{
+    const uint64_t budget = d->handles.budget_bytes + d->handles.lacking_bytes, granule = UINT64_C(1) << d->granule_shift;
+    const uint64_t room = budget > on->staying_bytes ? (budget - on->staying_bytes) / granule * granule : 0;
+    if (on->mapped_bytes <= room)
+        return 0;
+    const uint64_t away = on->mapped_bytes - room + on->largest_bytes - granule;
+    return away < on->host_bytes ? away : on->host_bytes;
+}
+
+uint64_t spw_refused_host_bytes_locked(const struct spw_device *with, uint64_t more)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    uint64_t away = 0, changing = 0; /* and what is lost between tensors of several sizes */
+    for (int i = 0; i < SPW_MAX_DEVICES; i++) {
+        const struct spw_device *d = &spw_devices[i];
+        struct stored on = stored_on(d);
+        if (d == with)
+            add_tensor(&on, d, more);
+        const uint64_t bytes = away_bytes(d, &on), left = on.host_bytes - bytes;
+        const uint64_t spare = on.smallest_bytes < on.largest_bytes ? 2 * on.largest_bytes : on.largest_bytes;
+        const uint64_t most = left < spare ? left : spare;
+        away += bytes;
+        changing = bytes && most > changing ? most : changing;
+    }
+    return away + changing;
+}
+
 /* A copy on the host of all that is allocated takes so much. */
 static uint64_t host_bytes_for_all(void)
 {
     uint64_t bytes = 0;
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
-        bytes += spw_devices[i].live_bytes + spw_devices[i].live_count * SPW_HOSTPOOL_GRANULE_BYTES;
+        bytes += stored_on(&spw_devices[i]).host_bytes;
     return bytes;
+}
+
+/* Enough with this limit, unless it is what has just not been enough. */
+static uint64_t host_budget_that_would_do(void)
+{
+    const uint64_t needed = spw_refused_host_bytes_locked(NULL, 0);
+    return needed > spw_host_memory_limit_locked() ? needed : host_bytes_for_all();
 }
 
 static void say_why_it_does_not_go(const char *what, const struct spw_device *d, uint64_t bytes, bool host_refused)
@@ -29,10 +100,10 @@ static void say_why_it_does_not_go(const char *what, const struct spw_device *d,
     if (host_refused)
         spw_warn_of(&told_host, bytes,
                     "out of memory: %s needs %.1f MiB on device %d, and what lies there cannot be evicted: %s "
-                    "(SPILLWAY_HOST_BUDGET: %llu bytes) has no room for it; host budget that would do for all tensors: %llu "
+                    "(SPILLWAY_HOST_BUDGET: %llu bytes) has no room for it; host budget that would do: %llu "
                     "bytes, as far as the program has come" SPW_SEE("no-room"),
                     what, SPW_MIB(bytes), d->ordinal, pool ? spw_hostpool_refusal(pool) : "the machine",
-                    (unsigned long long)spw_host_memory_limit_locked(), (unsigned long long)host_bytes_for_all());
+                    (unsigned long long)spw_host_memory_limit_locked(), (unsigned long long)host_budget_that_would_do());
     else
         spw_warn_of(
             &told_device, bytes,

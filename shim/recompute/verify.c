@@ -464,6 +464,18 @@ bool spw_verify_give_up_locked(struct spw_device *d, struct spw_replay_op *run)
     return any;
 }
 
+void spw_verify_take_copies_locked(struct spw_device *d)
+{
+    SPW_ASSERT_LOCKED(&spw_engine_lock);
+    for (uint32_t i = 0; i < d->block_count; i++) {
+        struct spw_block *b = d->blocks[i];
+        if (!(b->object.attention & SPW_DROPPED) || !b->has_true_copy)
+            continue;
+        take_copy(d, b);
+        spw_comparison_forget_locked(b);
+    }
+}
+
 void spw_verify_reset(void)
 {
     spw_spot_check_reset();

@@ -58,5 +58,8 @@ int spw_verify_finish_unlocking(struct spw_device *d, struct spw_replay_op *run)
 /* It could not be run: whatever of its output has a true copy is EVICTED from here on. True: there is any. */
 bool spw_verify_give_up_locked(struct spw_device *d, struct spw_replay_op *run);
 
+/* The same of all that is dropped on the device: what it would have been made of is not needed for it any more. */
+void spw_verify_take_copies_locked(struct spw_device *d);
+
 void spw_verify_reset(void); /* for tests */
 #endif

@@ -88,6 +88,39 @@ static void the_whole_limit_can_be_had_and_no_more(void **state)
     }
 }
 
+/* A rest beside the last slab would be too small for what a slab with that rest has room for. */
+static void what_is_left_of_the_limit_is_part_of_the_last_slab(void **state)
+{
+    struct spw_hostpool *pool = pool_of(5 * MIB);
+    (void)pool_taken(pool, 2 * MIB);
+    (void)pool_taken(pool, 1536 * KIB);
+    (void)pool_taken(pool, 1536 * KIB);
+    assert_int_equal(world.calls[MAP], 2);
+    assert_int_equal(spw_hostpool_bytes_held(pool), 5 * MIB);
+    pool_check(pool);
+    spw_hostpool_destroy(pool);
+}
+
+static void what_is_moved_closes_gaps_and_keeps_its_bytes(void **state)
+{
+    struct spw_hostpool *pool = pool_of(2 * MIB);
+    char *a = pool_taken(pool, 256 * KIB), *b = pool_taken(pool, 512 * KIB), *c = pool_taken(pool, 256 * KIB);
+    char *d = pool_taken(pool, MIB);
+    memset(b, 2, 512 * KIB);
+    memset(d, 4, MIB);
+    spw_hostpool_give(pool, a, 256 * KIB);
+    spw_hostpool_give(pool, c, 256 * KIB);
+    pool_refuses(pool, 512 * KIB, by_budget);
+    assert_ptr_equal(spw_hostpool_move(pool, b, 512 * KIB), a);
+    assert_ptr_equal(spw_hostpool_move(pool, d, MIB), a + 512 * KIB);
+    for (size_t i = 0; i < 512 * KIB + MIB; i++)
+        assert_int_equal(a[i], i < 512 * KIB ? 2 : 4);
+    assert_ptr_equal(spw_hostpool_move(pool, a, 512 * KIB), a);
+    assert_ptr_equal(pool_taken(pool, 512 * KIB), a + 512 * KIB + MIB);
+    pool_check(pool);
+    spw_hostpool_destroy(pool);
+}
+
 static void one_tensor_can_have_the_whole_limit(void **state)
 {
     struct spw_hostpool *pool = pool_of(3 * GIB + 4 * KIB);
@@ -197,6 +230,8 @@ int main(void)
         IN_A_WORLD(a_larger_tensor_has_a_slab_of_its_size),
         IN_A_WORLD(a_large_pool_grows_in_large_steps),
         IN_A_WORLD(the_whole_limit_can_be_had_and_no_more),
+        IN_A_WORLD(what_is_left_of_the_limit_is_part_of_the_last_slab),
+        IN_A_WORLD(what_is_moved_closes_gaps_and_keeps_its_bytes),
         IN_A_WORLD(one_tensor_can_have_the_whole_limit),
         IN_A_WORLD(impossible_requests_are_refused),
         IN_A_WORLD(half_a_pair_of_ops_is_refused),
