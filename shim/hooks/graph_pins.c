@@ -100,8 +100,7 @@ static int pin_all(const struct addresses *a, bool are_all)
     spw_pin_failure = 0;
     if (!are_all)
         spw_pin_all_of_nodes();
-    for (size_t i = 0; i < a->count; i++)
-        spw_pin_address(a->list[i], why);
+    spw_pin_addresses(a->list, a->count, why);
     return spw_pin_failure;
 }
 
@@ -227,8 +226,10 @@ void spw_graph_pins_tell(void)
     spw_lock();
     const bool are_held = spw_lasting_hold_locked(gathered.list, gathered.count, &told) == 0;
     spw_unlock();
-    for (size_t i = 0; i < gathered.count; i++)
-        (are_held ? spw_pin_address : spw_pin_lasting)(gathered.list[i], why);
+    if (are_held)
+        spw_pin_addresses(gathered.list, gathered.count, why);
+    for (size_t i = 0; i < gathered.count && !are_held; i++)
+        spw_pin_lasting(gathered.list[i], why);
     free(gathered.list);
     gathered = (struct addresses){0};
 }

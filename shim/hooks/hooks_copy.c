@@ -115,10 +115,8 @@ static CUresult pin_ends(const struct copy *c)
 {
     if (!c->graph && (c->sets ? c->variables : c->writes != 1 || c->reads != 1))
         spw_graph_writes_meet(NULL);
-    for (unsigned i = 0; i < c->writes; i++)
-        spw_pin_of_node(c->written[i], "a graph copies to it");
-    for (unsigned i = 0; i < c->reads; i++)
-        spw_pin_of_node(c->read[i], "a graph copies from it");
+    spw_pin_of_node(c->written, c->writes, "a graph copies to it");
+    spw_pin_of_node(c->read, c->reads, "a graph copies from it");
     return spw_cuda(spw_pin_failure);
 }
 

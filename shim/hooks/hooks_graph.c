@@ -34,12 +34,19 @@ static _Thread_local bool is_of_exec;
 
 #define OF_EXEC(look) (is_of_exec = true, (look), is_of_exec = false, spw_graph_pins_tell())
 
+/* All of them lie in arenas. */
+static void pin_list(const CUdeviceptr *list, size_t count)
+{
+    for (size_t i = 0; i < count && is_of_exec; i++)
+        spw_graph_pins_gather(list[i]);
+    if (!is_of_exec)
+        spw_pin_of_node(list, count, why_graph);
+}
+
 static void pin(CUdeviceptr address)
 {
-    if (spw_in_arena(address) && is_of_exec)
-        spw_graph_pins_gather(address);
-    else if (spw_in_arena(address))
-        spw_pin_of_node(address, why_graph);
+    if (spw_in_arena(address))
+        pin_list(&address, 1);
 }
 
 void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
@@ -49,9 +56,7 @@ void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
     int n = spw_scan_launch(spw_layout_of(f), params, extra, spw_arena_low, spw_arena_high, hits, SPW_SCAN_ROOM, NULL);
     if (n < 0)
         spw_pin_everything(why_unparsed);
-    for (int i = 0; i < n; i++)
-        if (i == 0 || hits[i] != hits[i - 1])
-            pin(hits[i]);
+    pin_list(hits, n < 0 ? 0 : (size_t)n);
 }
 
 void spw_pin_launch_attribute(CUlaunchAttributeID attribute, const CUlaunchAttributeValue *value)

@@ -87,13 +87,35 @@ static int pin_one(struct spw_device *d, CUdeviceptr address)
     return bring_in_for_good(d, spw_block_of(o));
 }
 
-/* What stays in place already, and what was to: `address`. */
-static void say_what_does_not_fit_locked(const struct spw_device *d, CUdeviceptr address, const char *why)
+struct due { /* addresses that something knows together */
+    const CUdeviceptr *list;
+    size_t count;
+};
+
+static struct spw_object *due_on(const struct spw_device *d, const struct due *due, size_t i)
+{
+    struct spw_object *o = spw_object_at_locked(due->list[i]);
+    return o && o->device == d->ordinal && o->kind == SPW_KIND_BLOCK && !spw_block_of(o)->pinned ? o : NULL;
+}
+
+/* What is not in place yet of all that is to be. */
+static uint64_t due_bytes(const struct spw_device *d, const struct due *due)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < due->count; i++) {
+        struct spw_object *o = due_on(d, due, i);
+        size_t before = 0;
+        while (o && before < i && spw_object_at_locked(due->list[before]) != o)
+            before++;
+        bytes += o && before == i ? spw_block_mapped_bytes(d, spw_block_of(o)) : 0;
+    }
+    return bytes;
+}
+
+/* Beside what stays in place already, so many bytes were to. */
+static void say_what_does_not_fit_locked(const struct spw_device *d, uint64_t bytes, const char *why)
 {
     static struct spw_log_threshold told;
-    const struct spw_object *o = spw_object_at_locked(address);
-    const struct spw_block *b = o && o->kind == SPW_KIND_BLOCK ? spw_block_of((struct spw_object *)o) : NULL;
-    const uint64_t bytes = b && !b->pinned ? spw_block_mapped_bytes(d, b) : 0;
     const uint64_t pinned = spw_reclaim_unmovable_bytes_locked(d), needed = bytes + pinned;
     if (needed > d->handles.budget_bytes)
         spw_warn_of(
@@ -110,8 +132,8 @@ static void say_what_does_not_fit_locked(const struct spw_device *d, CUdeviceptr
                     SPW_MIB(bytes), d->ordinal, why);
 }
 
-/* 0 or a negative result, which was said. */
-static int pin(CUdeviceptr address, const char *why)
+/* One of what is due. 0 or a negative result, which was said. */
+static int pin(CUdeviceptr address, const struct due *due, const char *why)
 {
     struct spw_device *d = spw_device_of_address(address);
     if (!d)
@@ -125,16 +147,24 @@ static int pin(CUdeviceptr address, const char *why)
         spw_context_leave(&guard);
     pinned_why = why;
     if (r < 0)
-        say_what_does_not_fit_locked(d, address, why);
+        say_what_does_not_fit_locked(d, due_bytes(d, due), why);
     spw_unlock();
     spw_mutex_unlock(&d->slow);
     return r;
 }
 
+void spw_pin_addresses(const CUdeviceptr *list, size_t count, const char *why)
+{
+    const struct due due = {list, count};
+    int r = 0;
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = pin(list[i], &due, why);
+    spw_pin_failure = r < 0 ? r : spw_pin_failure;
+}
+
 void spw_pin_address(CUdeviceptr address, const char *why)
 {
-    const int r = pin(address, why);
-    spw_pin_failure = r < 0 ? r : spw_pin_failure;
+    spw_pin_addresses(&address, 1, why);
 }
 
 void spw_pin_lasting(CUdeviceptr address, const char *why)
@@ -145,12 +175,13 @@ void spw_pin_lasting(CUdeviceptr address, const char *why)
     spw_pin_address(address, why);
 }
 
-void spw_pin_of_node(CUdeviceptr address, const char *why)
+void spw_pin_of_node(const CUdeviceptr *list, size_t count, const char *why)
 {
     spw_lock();
-    spw_lasting_add_of_node_locked(address);
+    for (size_t i = 0; i < count; i++)
+        spw_lasting_add_of_node_locked(list[i]);
     spw_unlock();
-    spw_pin_address(address, why);
+    spw_pin_addresses(list, count, why);
 }
 
 int spw_pin_allocated(CUdeviceptr address)
@@ -159,7 +190,24 @@ int spw_pin_allocated(CUdeviceptr address)
     const struct spw_object *o = spw_object_at_locked(address);
     const bool is_due = o && !spw_object_pinned(o) && (spw_pinning_everything || spw_lasting_in_locked(address));
     spw_unlock();
-    return is_due ? pin(address, spw_pinning_everything ? "everything is" : why_earlier) : 0;
+    const struct due due = {&address, 1};
+    return is_due ? pin(address, &due, spw_pinning_everything ? "everything is" : why_earlier) : 0;
+}
+
+static bool is_to_stay(const struct spw_device *d, const struct spw_block *b, bool all)
+{
+    return all || spw_lasting_among_locked(d, b->first, (uint64_t)b->first + b->granules);
+}
+
+static void say_what_does_not_fit_of_blocks_locked(const struct spw_device *d, bool all)
+{
+    uint64_t bytes = 0;
+    for (uint32_t k = 0; k < d->block_count; k++) {
+        const struct spw_block *b = d->blocks[k];
+        if (!b->pinned && !spw_object_is_cached(&b->object) && is_to_stay(d, b, all))
+            bytes += spw_block_mapped_bytes(d, b);
+    }
+    say_what_does_not_fit_locked(d, bytes, all ? "everything is" : why_earlier);
 }
 
 /* All blocks of a device, or those where addresses last. The list may change while the lock is let go of: then from the
@@ -170,16 +218,21 @@ static void pin_blocks(struct spw_device *d, bool all)
     spw_mutex_lock(&d->slow, SPW_LOCK_SLOW);
     spw_lock();
     const bool entered = spw_context_enter(&guard, NULL) == 0;
+    int failure = 0;
     for (uint32_t k = 0; k < d->block_count; k++) {
         struct spw_block *b = d->blocks[k];
         uint32_t before = d->block_count;
-        if (!all && !spw_lasting_among_locked(d, b->first, (uint64_t)b->first + b->granules))
+        if (!is_to_stay(d, b, all))
             continue;
         int r = pin_one(d, b->address);
         if (r < 0)
-            spw_pin_failure = r;
+            failure = r;
         else if (before != d->block_count)
             k = UINT32_MAX;
+    }
+    if (failure < 0) {
+        spw_pin_failure = failure;
+        say_what_does_not_fit_of_blocks_locked(d, all);
     }
     if (entered)
         spw_context_leave(&guard);

@@ -10,13 +10,17 @@
  * for people and completes "pinned because ...". No lock held. */
 void spw_pin_address(CUdeviceptr address, const char *why);
 
+/* The same for several that something knows together. Where they do not all fit, that is told of them all at once, and the
+ * rest is left alone. */
+void spw_pin_addresses(const CUdeviceptr *list, size_t count, const char *why);
+
 /* The same for an address that something knows for longer than the allocation lives (lasting.h): what is allocated there
  * later is pinned as well. */
 void spw_pin_lasting(CUdeviceptr address, const char *why);
 
-/* The same for an address that a node of a graph is told, which is read again once the graph is made executable; and, where
+/* The same for addresses that a node of a graph is told, which are read again once the graph is made executable; and, where
  * a graph cannot be read, for all that nodes were told so far and will be. */
-void spw_pin_of_node(CUdeviceptr address, const char *why);
+void spw_pin_of_node(const CUdeviceptr *list, size_t count, const char *why);
 void spw_pin_all_of_nodes(void);
 
 /* Before a graph is launched: pins what lies where something knows an address and could not be pinned when that was found

@@ -30,9 +30,15 @@ void spw_pin_lasting(CUdeviceptr address, const char *why)
     spw_pin_address(address, why);
 }
 
-void spw_pin_of_node(CUdeviceptr address, const char *why)
+void spw_pin_addresses(const CUdeviceptr *list, size_t count, const char *why)
 {
-    spw_pin_address(address, why);
+    for (size_t i = 0; i < count; i++)
+        spw_pin_address(list[i], why);
+}
+
+void spw_pin_of_node(const CUdeviceptr *list, size_t count, const char *why)
+{
+    spw_pin_addresses(list, count, why);
 }
 
 void spw_pin_all_of_nodes(void)

@@ -166,7 +166,7 @@ static void what_was_allocated_before_the_graph_is_made_executable_is_pinned_by_
     start(2 * BYTES);
     CUdeviceptr a = allocate(), b = allocate(), c = allocate();
     struct graph g = graph_of(CU_GRAPH_NODE_TYPE_KERNEL, a);
-    spw_pin_of_node(a, "the test says so");
+    spw_pin_of_node(&a, 1, "the test says so");
     anew(a);
     fill(a, 3);
     fill(b, 1);
@@ -269,7 +269,7 @@ static void without_memory_they_last(void **state)
         CUdeviceptr a = allocate();
         struct graph g = graph_of(CU_GRAPH_NODE_TYPE_MEMCPY, a);
         struct spw_lasting held;
-        spw_pin_of_node(a, "the test says so");
+        spw_pin_of_node(&a, 1, "the test says so");
         memory_fails_once_after(n);
         int r = spw_graph_pins_begin(&held, (CUgraph)&g);
         if (r == 0)
@@ -293,14 +293,14 @@ static void of_a_graph_that_cannot_be_read_all_that_nodes_were_told_lasts(void *
     start(5 * BYTES);
     CUdeviceptr a = allocate(), b = allocate(), c = allocate(), d = allocate();
     struct graph g = graph_of(CU_GRAPH_NODE_TYPE_CONDITIONAL, 0);
-    spw_pin_of_node(a, "the test says so");
-    spw_pin_of_node(b, "the test says so");
+    spw_pin_of_node(&a, 1, "the test says so");
+    spw_pin_of_node(&b, 1, "the test says so");
     anew(b);
     fill(b, 1);
     make(&g, EXEC, true);
     assert_true(is_pinned(b)); /* which is there already */
     assert_true(is_pinned_anew(a));
-    spw_pin_of_node(c, "the test says so");
+    spw_pin_of_node(&c, 1, "the test says so");
     assert_true(is_pinned_anew(c));
     assert_false(is_pinned_anew(d));
 }
