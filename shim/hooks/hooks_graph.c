@@ -34,19 +34,12 @@ static _Thread_local bool is_of_exec;
 
 #define OF_EXEC(look) (is_of_exec = true, (look), is_of_exec = false, spw_graph_pins_tell())
 
-/* All of them lie in arenas. */
-static void pin_list(const CUdeviceptr *list, size_t count)
-{
-    for (size_t i = 0; i < count && is_of_exec; i++)
-        spw_graph_pins_gather(list[i]);
-    if (!is_of_exec)
-        spw_pin_of_node(list, count, why_graph);
-}
-
 static void pin(CUdeviceptr address)
 {
-    if (spw_in_arena(address))
-        pin_list(&address, 1);
+    if (spw_in_arena(address) && is_of_exec)
+        spw_graph_pins_gather(address);
+    else if (spw_in_arena(address))
+        spw_pin_of_node(&address, 1, why_graph);
 }
 
 void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
@@ -56,7 +49,10 @@ void spw_pin_launch(CUfunction f, void *const *params, void *const *extra)
     int n = spw_scan_launch(spw_layout_of(f), params, extra, spw_arena_low, spw_arena_high, hits, SPW_SCAN_ROOM, NULL);
     if (n < 0)
         spw_pin_everything(why_unparsed);
-    pin_list(hits, n < 0 ? 0 : (size_t)n);
+    for (int i = 0; i < n && is_of_exec; i++)
+        spw_graph_pins_gather(hits[i]);
+    if (n > 0 && !is_of_exec)
+        spw_pin_of_kernel_node(hits, (size_t)n, why_graph);
 }
 
 void spw_pin_launch_attribute(CUlaunchAttributeID attribute, const CUlaunchAttributeValue *value)

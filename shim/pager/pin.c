@@ -6,6 +6,7 @@
 #include "context.h"
 #include "engine.h"
 #include "follower.h"
+#include "give_way.h"
 #include "lasting.h"
 #include "lock.h"
 #include "log.h"
@@ -112,6 +113,12 @@ static uint64_t due_bytes(const struct spw_device *d, const struct due *due)
     return bytes;
 }
 
+static uint64_t lacking_at(const struct spw_device *d, CUdeviceptr address)
+{
+    const struct due due = {&address, 1};
+    return due_bytes(d, &due);
+}
+
 /* Beside what stays in place already, so many bytes were to. */
 static void say_what_does_not_fit_locked(const struct spw_device *d, uint64_t bytes, const char *why)
 {
@@ -132,7 +139,7 @@ static void say_what_does_not_fit_locked(const struct spw_device *d, uint64_t by
                     SPW_MIB(bytes), d->ordinal, why);
 }
 
-/* One of what is due. 0 or a negative result, which was said. */
+/* One of what is due (NULL: nobody is told what does not fit). 0 or a negative result, which was said. */
 static int pin(CUdeviceptr address, const struct due *due, const char *why)
 {
     struct spw_device *d = spw_device_of_address(address);
@@ -143,10 +150,12 @@ static int pin(CUdeviceptr address, const struct due *due, const char *why)
     spw_lock();
     bool entered = spw_context_enter(&guard, NULL) == 0;
     int r = pin_one(d, address);
+    for (int i = 0; r == -ENOMEM && i < SPW_GIVE_WAY_TIMES && spw_give_way_to_unlocking(d, lacking_at(d, address)); i++)
+        r = pin_one(d, address);
     if (entered)
         spw_context_leave(&guard);
     pinned_why = why;
-    if (r < 0)
+    if (r < 0 && due)
         say_what_does_not_fit_locked(d, due_bytes(d, due), why);
     spw_unlock();
     spw_mutex_unlock(&d->slow);
@@ -182,6 +191,17 @@ void spw_pin_of_node(const CUdeviceptr *list, size_t count, const char *why)
         spw_lasting_add_of_node_locked(list[i]);
     spw_unlock();
     spw_pin_addresses(list, count, why);
+}
+
+void spw_pin_of_kernel_node(const CUdeviceptr *list, size_t count, const char *why)
+{
+    int r = 0;
+    spw_lock();
+    for (size_t i = 0; i < count; i++)
+        spw_lasting_add_of_node_locked(list[i]);
+    spw_unlock();
+    for (size_t i = 0; i < count && r == 0; i++)
+        r = pin(list[i], NULL, why);
 }
 
 int spw_pin_allocated(CUdeviceptr address)

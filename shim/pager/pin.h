@@ -23,6 +23,11 @@ void spw_pin_lasting(CUdeviceptr address, const char *why);
 void spw_pin_of_node(const CUdeviceptr *list, size_t count, const char *why);
 void spw_pin_all_of_nodes(void);
 
+/* The same where the driver does not look at what lies there, so that what has no room may wait until the graph is made
+ * executable: that is refused then, and it is known what all of the graph takes. Nothing is said before, nor does it fail.
+ */
+void spw_pin_of_kernel_node(const CUdeviceptr *list, size_t count, const char *why);
+
 /* Before a graph is launched: pins what lies where something knows an address and could not be pinned when that was found
  * (spw_lasting_unpinned). No lock held. */
 void spw_pin_before_graph(void);

@@ -103,6 +103,21 @@ def kept_in_place():
         right(iter([("updated --layers 12", 25)]))
 
 
+def named_at_once():
+    # promise: budget-at-run-time
+    @sentence("a graph that does not fit is refused with the budget that all of it takes: with that its tensors stay")
+    def _():
+        for share in (20, 25):
+            budget = plain("odd", "whole-step").peak * share // 100
+            told_of = []
+            for _ in range(2):
+                finished = run(["odd", "whole-step"], via="none", cpu_seconds=SLOWEST,
+                               env={**device("whole-step"), "SPILLWAY_PLAN": "wait", "LD_PRELOAD": HASTY, "SPILLWAY_BUDGET": budget})
+                told_of.append("have to stay on device" in finished.errors)
+                budget = int((SMALLEST.findall(finished.errors) or [budget])[-1])
+            require(told_of == [True, False], told_of, finished.describe())
+
+
 def as_long_as(minutes):
     runs = list(itertools.product(ALL, (80, 60, 50, 40), ("odd", "odd-untold"), ("wait", "on"), (64, 1)))
     random.Random(0).shuffle(runs)
@@ -121,6 +136,7 @@ def main(arguments):
             kept(name, place)
         if group == "graph":
             kept_in_place()
+            named_at_once()
 
     @sentence("each program that there is is one of these")
     def _():

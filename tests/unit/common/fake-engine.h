@@ -41,6 +41,13 @@ void spw_pin_of_node(const CUdeviceptr *list, size_t count, const char *why)
     spw_pin_addresses(list, count, why);
 }
 
+void spw_pin_of_kernel_node(const CUdeviceptr *list, size_t count, const char *why)
+{
+    for (size_t i = 0; i < count; i++)
+        if (why && pinned_count < 64)
+            pinned[pinned_count++] = list[i];
+}
+
 void spw_pin_all_of_nodes(void)
 {
     lasting++;
