@@ -152,6 +152,19 @@ enum spw_cursor_answer spw_cursor_op(struct spw_cursor *c, uint64_t key, bool ba
     return SPW_CURSOR_EXPECTED;
 }
 
+uint32_t spw_cursor_find(const struct spw_cursor *c, uint64_t key, uint32_t op)
+{
+    const struct spw_course *course = c->course;
+    while (op < course->op_count && (!course->ops[op].backbone || course->ops[op].key != key))
+        op++;
+    return op;
+}
+
+void spw_cursor_skip_to(struct spw_cursor *c, uint32_t op)
+{
+    go(c, op);
+}
+
 /* ---- allocations and frees ---- */
 
 static bool is_free_for(const struct spw_cursor *c, uint32_t tensor, uint64_t bytes)
@@ -204,6 +217,30 @@ uint32_t spw_cursor_alloc(struct spw_cursor *c, uint64_t id, uint64_t bytes)
     if (alloc < end)
         c->alloc = alloc + 1;
     return tensor;
+}
+
+/* The last event of that kind about it; NULL: there is none. */
+static struct spw_cursor_event *event_of(const struct spw_cursor *c, uint64_t id, enum spw_cursor_event_kind kind)
+{
+    for (uint32_t i = c->log_count; i-- > 0 && id != 0;)
+        if (c->log[i].id == id && c->log[i].kind == kind)
+            return &c->log[i];
+    return NULL;
+}
+
+bool spw_cursor_recognise(struct spw_cursor *c, uint32_t tensor, uint64_t id)
+{
+    struct spw_cursor_event *event = tensor >= c->course->live_count ? event_of(c, id, SPW_CURSOR_ALLOC) : NULL;
+    if (!event || !event->is_other)
+        return false;
+    for (int kind = SPW_CURSOR_ALLOC; kind <= SPW_CURSOR_FREE; kind++) {
+        struct spw_cursor_event *former = event_of(c, c->was[tensor], (enum spw_cursor_event_kind)kind);
+        if (former)
+            former->is_other = true;
+    }
+    event->is_other = false;
+    c->id[tensor] = c->was[tensor] = id;
+    return true;
 }
 
 bool spw_cursor_free(struct spw_cursor *c, uint32_t tensor, uint64_t id)

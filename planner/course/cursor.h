@@ -68,7 +68,17 @@ static inline void spw_cursor_advance(struct spw_cursor *cursor)
 /* Any operation; looks for it among the next few where it is not the one expected. */
 enum spw_cursor_answer spw_cursor_op(struct spw_cursor *cursor, uint64_t key, bool backbone);
 
-/* After SPW_CURSOR_EXTRA: what it was, to be told on by spw_cursor_tell(). What is not noted here is not told. */
+/* After SPW_CURSOR_LOST: where else the operation may belong, behind the one that is expected: the next one of the backbone
+ * with that key, from `op` on. op_count: nowhere. */
+uint32_t spw_cursor_find(const struct spw_cursor *cursor, uint64_t key, uint32_t op);
+/* Those before it do not come: it is the next one expected. */
+void spw_cursor_skip_to(struct spw_cursor *cursor, uint32_t op);
+/* Who a tensor is that was allocated since this iteration began, where its allocation did not tell, or told another one.
+ * False: there was no such allocation. */
+bool spw_cursor_recognise(struct spw_cursor *cursor, uint32_t tensor, uint64_t id);
+
+/* After SPW_CURSOR_EXTRA, or SPW_CURSOR_LOST where the course goes on all the same: what it was, to be told on by
+ * spw_cursor_tell(). What is not noted here is not told. */
 void spw_cursor_note_extra(struct spw_cursor *cursor, const struct spw_iteration_op *call);
 
 /* An allocation: the tensor that it is, among those of this size that the course allocates before the next operation of the

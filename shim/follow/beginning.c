@@ -48,16 +48,25 @@ bool spw_beginning_is_doubted(const struct spw_tuned_iteration *tuned)
     return tuned->beginning.misses > 0;
 }
 
+static bool begins(const struct spw_course *course, const struct spw_beginning *b, uint64_t key, uint64_t live_bytes)
+{
+    const uint32_t first = first_of_backbone(course);
+    if (first == course->op_count || course->ops[first].key != key)
+        return false;
+    const uint64_t most = b->made_bytes / ALIKE + bytes_before(course, first);
+    return (live_bytes > b->live_bytes ? live_bytes - b->live_bytes : b->live_bytes - live_bytes) <= most;
+}
+
 static bool may_begin(const struct spw_tuned_iteration *tuned, uint64_t key, uint64_t live_bytes)
 {
     const struct spw_beginning *b = &tuned->beginning;
-    if (!tuned->course || !b->is_known || b->misses > 0)
-        return false;
-    const uint32_t first = first_of_backbone(tuned->course);
-    if (first == tuned->course->op_count || tuned->course->ops[first].key != key)
-        return false;
-    const uint64_t most = b->made_bytes / ALIKE + bytes_before(tuned->course, first);
-    return (live_bytes > b->live_bytes ? live_bytes - b->live_bytes : b->live_bytes - live_bytes) <= most;
+    return tuned->course && b->is_known && b->misses == 0 && begins(tuned->course, b, key, live_bytes);
+}
+
+bool spw_beginning_comes_again(const struct spw_plan_executor *on, uint64_t key)
+{
+    const struct spw_beginning now = {.live_bytes = on->live_bytes, .made_bytes = on->made_bytes};
+    return begins(on->now->course, &now, key, on->device->live_bytes);
 }
 
 struct spw_tuned_iteration *spw_beginning_find(struct spw_tuned_iterations *iterations, uint32_t left, uint64_t key,

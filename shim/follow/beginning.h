@@ -17,6 +17,9 @@ void spw_beginning_proved(struct spw_tuned_iterations *iterations, struct spw_tu
 /* Where the detector is not sure of it either: it was guessed before, and wrongly. */
 bool spw_beginning_is_doubted(const struct spw_tuned_iteration *tuned);
 
+/* That operation of the backbone comes in the middle of the course, and is how one of these iterations begins. */
+bool spw_beginning_comes_again(const struct spw_plan_executor *on, uint64_t key);
+
 /* The iteration whose first operation of the backbone has that key, and before which as much was alive as is alive now. Of
  * several the one that came after `left` last time; else that one itself, or the one that came last. NULL: there is none. */
 struct spw_tuned_iteration *spw_beginning_find(struct spw_tuned_iterations *iterations, uint32_t left, uint64_t key,

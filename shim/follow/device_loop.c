@@ -21,6 +21,7 @@
 #include "scratch.h"
 #include "settings.h"
 #include "spot_checks.h"
+#include "branches.h"
 #include "deferred_unmap.h"
 #include "steptime.h"
 
@@ -29,6 +30,7 @@ enum {
     PROBED_AFTER = 2,     /* iterations in a row, before its launches are probed; */
     PROBED_AFTER_ALL = 6, /* or in all, where something else comes in between */
     MOST = 8,             /* all but one of so many bytes */
+    OFTEN = 4,            /* iterations in a row by another branch: the course is not what the program does */
 };
 
 static const double AS_FAST = 1.005; /* times what the operations take by themselves */
@@ -223,7 +225,8 @@ static void count_iteration(struct spw_device_loop *p)
     p->left = 0;
     p->prompt = p->waits_in_vain == spw_waits_in_vain ? p->prompt + 1 : 0;
     p->waits_in_vain = spw_waits_in_vain;
-    tuned->in_a_row = is_another(p) ? 0 : tuned->in_a_row + 1;
+    tuned->in_a_row = is_another(p) || p->on.has_branched ? 0 : tuned->in_a_row + 1;
+    p->branched = p->on.has_branched ? p->branched + 1 : 0;
     p->on.strange_bytes = 0;
     enter(p, trusted(tuned));
 }
@@ -255,7 +258,8 @@ static bool next_iteration(struct spw_device_loop *p)
 {
     /* 1. What the iteration was, as long as nothing has changed. The plan is for comparison only: step 5 may end it. */
     const struct spw_course_plan *before = p->on.now->plan;
-    const bool all_done = spw_plan_executor_is_done(&p->on), was_observing = spw_device_loop_is_observing(p),
+    const bool all_done = spw_plan_executor_is_done(&p->on) && !p->on.has_branched,
+               was_observing = spw_device_loop_is_observing(p),
                is_learning = spw_probe_session_is_about(p->session, p->on.now->course),
                was_there = spw_plan_executor_is_there(&p->on);
     spw_spot_check_next_iteration_locked();
@@ -298,8 +302,8 @@ static bool next_iteration(struct spw_device_loop *p)
 static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
     (void)spw_tuning_improve(p->on.device, tuned, false);
-    const bool is_better = p->on.now && tuned->course->op_count >= p->on.now->course->op_count &&
-                           (tuned->plan->predicted_us < INFINITY || !p->on.now->number);
+    const bool is_nearer = p->on.now && (tuned->course->op_count >= p->on.now->course->op_count || p->branched >= OFTEN);
+    const bool is_better = is_nearer && (tuned->plan->predicted_us < INFINITY || !p->on.now->number);
     if (p->on.now && !is_better)
         return false;
     leave_course(p);
@@ -382,6 +386,7 @@ static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
         lose_turn(p);
         return;
     }
+    spw_branch_end(&p->on, op, operation);
     if (spw_device_loop_is_observing(p))
         spw_plan_executor_find_missing(&p->on, op, operation);
     else
@@ -415,6 +420,29 @@ static bool begin_anew(struct spw_device_loop *p, struct spw_op *op, uint64_t ke
     return is_begun;
 }
 
+/* An operation of the backbone that is not the expected one: the program may have taken another branch than it did when the
+ * iteration was recorded. */
+static enum spw_cursor_answer take_branch(struct spw_device_loop *p, const struct spw_op *op, uint64_t key)
+{
+    uint32_t operation;
+    if (!spw_branch_find(&p->on, &p->known.iterations, p->left, op, key, &operation))
+        return SPW_CURSOR_LOST;
+    if (!spw_device_loop_is_observing(p)) {
+        spw_observer_catch_up(p->known.watch, &p->on.place.cursor);
+        enter(p, SPW_DEVICE_FOLLOWING);
+    }
+    if (spw_probe_session_is_about(p->session, p->on.now->course))
+        spw_probe_session_pause_locked(p->session);
+    spw_steptime_broken_locked(p->on.device->ordinal); /* it takes another time than others do */
+    return spw_branch_go(&p->on, key, operation);
+}
+
+static enum spw_cursor_answer place_of(struct spw_device_loop *p, const struct spw_op *op, uint64_t key, bool backbone)
+{
+    const enum spw_cursor_answer answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
+    return answer == SPW_CURSOR_LOST && backbone ? take_branch(p, op, key) : answer;
+}
+
 void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -425,11 +453,11 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
             (void)begin_anew(p, op, key);
         return;
     }
-    enum spw_cursor_answer answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
+    enum spw_cursor_answer answer = place_of(p, op, key, backbone);
     if (answer == SPW_CURSOR_COMPLETE) {
         if (!next_iteration(p))
             return;
-        answer = spw_cursor_op(&p->on.place.cursor, key, backbone);
+        answer = place_of(p, op, key, backbone);
     }
     if (answer == SPW_CURSOR_EXTRA && !spw_device_loop_is_observing(p))
         spw_plan_executor_note_extra(&p->on, op);

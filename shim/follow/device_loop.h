@@ -37,6 +37,7 @@ struct spw_device_loop {
     enum spw_device_state state;
     struct spw_plan_executor on;
     struct spw_known_iterations known;
+    unsigned branched;                 /* iterations in a row in which the program took another branch */
     uint32_t left;                     /* the iteration that was left since one was complete last; 0: none was */
     struct spw_probe_session *session; /* NULL: nothing was to be learned yet */
     bool began;                        /* an iteration of the course, and nothing was looked after since */

@@ -213,6 +213,58 @@ bool spw_plan_executor_is_in_turn(struct spw_plan_executor *on, const struct spw
     return on->out_of_turn < OUT_OF_TURN || on->out_of_turn <= TO_ONE * on->in_turn;
 }
 
+/* What operation `operation` of the course is given as hit `i`. NULL: nothing of the course's, or what the course knows it
+ * by is not for telling. */
+static const struct spw_course_tensor *tensor_of_hit(const struct spw_plan_executor *on, const struct spw_op *op,
+                                                     uint32_t operation, uint32_t i)
+{
+    const struct spw_course *course = on->now->course;
+    const struct spw_course_call *call = &course->calls[operation];
+    const uint32_t t = call->hit_count == op->count - op->doubtful ? course->hits[call->first_hit + i] : SPW_NO_INDEX;
+    return t < course->tensor_count ? &course->tensors[t] : NULL;
+}
+
+/* Nobody stands for it yet, or somebody by his size alone, whom no operation before this one was given. */
+static bool may_be_another(const struct spw_plan_executor *on, const struct spw_course_tensor *tensor, uint32_t operation)
+{
+    const uint32_t t = (uint32_t)(tensor - on->now->course->tensors);
+    return !block_of(on, t) || (t >= on->now->course->live_count && tensor->first_use >= operation);
+}
+
+bool spw_plan_executor_fits(const struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation)
+{
+    bool is_known = false;
+    for (uint32_t i = 0; i < on->now->course->calls[operation].hit_count; i++) {
+        const struct spw_course_tensor *tensor = tensor_of_hit(on, op, operation, i);
+        if (!tensor)
+            continue;
+        const struct spw_block *b = block_of(on, (uint32_t)(tensor - on->now->course->tensors));
+        if (b && spw_object_at_locked(op->hits[i]) == &b->object)
+            is_known = true;
+        else if (!may_be_another(on, tensor, operation) || !stand_in(tensor, op->hits[i]))
+            return false;
+    }
+    return is_known;
+}
+
+void spw_plan_executor_recognise(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation)
+{
+    const struct spw_course *course = on->now->course;
+    for (uint32_t i = 0; i < course->calls[operation].hit_count; i++) {
+        const struct spw_course_tensor *tensor = tensor_of_hit(on, op, operation, i);
+        struct spw_block *b = tensor && may_be_another(on, tensor, operation) ? stand_in(tensor, op->hits[i]) : NULL;
+        const uint32_t t = b ? (uint32_t)(tensor - course->tensors) : SPW_NO_INDEX;
+        if (b && t < course->live_count && on->is_missing[t]) {
+            found(on, t, b);
+        } else if (b && spw_cursor_recognise(&on->place.cursor, t, b->serial)) {
+            if (on->blocks[t])
+                on->blocks[t]->expected = 0;
+            on->blocks[t] = b;
+            b->expected = t + 1;
+        }
+    }
+}
+
 /* Who is who, and from which action on; false without memory. */
 static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteration *tuned)
 {
@@ -228,6 +280,8 @@ static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteratio
     bind_live(on, course);
     count_missing(on);
     on->made_bytes = on->strange_bytes = 0;
+    on->has_branched = false;
+    on->strange = 0;
     on->live_bytes = on->device->live_bytes;
     for (uint32_t t = course->live_count; t < course->tensor_count; t++)
         on->made_bytes += course->tensors[t].bytes;
@@ -266,6 +320,8 @@ void spw_plan_executor_rewind_locked(struct spw_plan_executor *on)
     }
     count_missing(on);
     on->live_bytes = on->device->live_bytes;
+    on->has_branched = false;
+    on->strange = on->overdue = 0;
     on->place.due = on->now->plan->due;
     on->place.busy = true;
     on->next_due = 0;
@@ -278,6 +334,7 @@ void spw_plan_executor_take_up_plan(struct spw_plan_executor *on)
     on->place.due = on->now->plan->due;
     on->place.busy = true;
     on->next_due = on->now->plan->actions.first[on->place.cursor.op];
+    on->overdue = 0;
     on->conforms = false;
 }
 
@@ -403,6 +460,29 @@ static void move(struct spw_plan_executor *on, uint32_t action, const struct spw
         (void)is_carried_out(on, due->kind, due->id, b);
 }
 
+static bool makes(const struct spw_course *course, uint32_t operation, uint32_t tensor)
+{
+    const struct spw_course_op *op = &course->ops[operation];
+    for (uint32_t i = op->first_touch; i < op->first_touch + op->touch_count; i++)
+        if (course->touches[i].tensor == tensor && course->touches[i].access & SPW_COURSE_WRITES)
+            return true;
+    return false;
+}
+
+/* It was planned for operations that did not come, and the plan has it leave again before the place. */
+static bool is_pointless(const struct spw_plan_executor *on, uint32_t action)
+{
+    const struct spw_action *list = on->now->plan->actions.list;
+    if (action >= on->overdue || list[action].kind == SPW_STEP_D2H || list[action].kind == SPW_STEP_DROP)
+        return false;
+    for (uint32_t i = action + 1; i < on->overdue; i++)
+        if (list[i].kind == SPW_STEP_DROP &&
+            (list[action].kind == SPW_STEP_REPLAY ? makes(on->now->course, list[action].id, list[i].id)
+                                                  : list[i].id == list[action].id))
+            return true;
+    return false;
+}
+
 void spw_plan_executor_carry_out_due_unlocking(struct spw_plan_executor *on, bool is_due)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -411,6 +491,8 @@ void spw_plan_executor_carry_out_due_unlocking(struct spw_plan_executor *on, boo
         const struct spw_actions *actions = &on->now->plan->actions;
         const uint32_t action = on->next_due++;
         const struct spw_action due = actions->list[action];
+        if (is_pointless(on, action))
+            continue;
         if (due.kind != SPW_STEP_REPLAY) {
             move(on, action, &due);
             continue;

@@ -26,6 +26,9 @@ struct spw_plan_executor {
     uint64_t missing_bytes;        /* of that, missing */
     unsigned in_turn, out_of_turn; /* times that an operation was given the tensor that it should be, or another one */
     uint64_t strange_bytes;        /* allocated in this one, and none of the course's tensors */
+    bool has_branched;             /* in this one: not all operations of the backbone were the course's, or not all came */
+    uint32_t strange;              /* of those that are not the course's, the last ones in a row */
+    uint32_t overdue;              /* actions before this one were planned before operations that did not come */
     bool conforms;                 /* what the plan has away at this point has left */
     struct spw_stream *stream;     /* of the operation that was told last */
     const struct spw_course_plan *kept; /* for which operations are kept that it has run again */
@@ -60,6 +63,13 @@ void spw_plan_executor_find_missing(struct spw_plan_executor *on, const struct s
 /* Whether it is given those tensors of the course that it should be. False: it has become clear that the iteration goes
  * through the same operations with others of them, as equal models that are trained in turn do, and began out of turn. */
 bool spw_plan_executor_is_in_turn(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation);
+
+/* What came is operation `operation` of the course, though another one was expected: some of the tensors that it is given
+ * are known to be those that it should be given, and none is another. */
+bool spw_plan_executor_fits(const struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation);
+
+/* It is that one: what it is given stands for those of its tensors that nobody was so far. */
+void spw_plan_executor_recognise(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation);
 
 /* The cursor was rewound: what lived on takes its new number, and the others of the iteration are nobody any more. */
 void spw_plan_executor_rewind_locked(struct spw_plan_executor *on);

@@ -37,4 +37,13 @@ def _():
     require(max(steady) <= WORST * statistics.median(steady), f"{max(steady):.2f} ms, {statistics.median(steady):.2f} ms usually")
 
 
+@sentence("clip within 60 %: a step in which the program takes another branch takes little longer, and so does the one behind it")
+def _():
+    if not library_plans():
+        raise Skipped("this library makes no plans")
+    (finished,) = sketch("clip", 40, 4, [{}])
+    steady = step_times(finished)[20:]
+    require(max(steady) <= WORST * statistics.median(steady), f"{max(steady):.2f} ms, {statistics.median(steady):.2f} ms usually")
+
+
 finish()

@@ -173,15 +173,22 @@ static void forward(struct training_loop *loop, unsigned layer, uint64_t functio
     loop_end_launch(loop);
 }
 
-static void backward(struct training_loop *loop, unsigned layer)
+static bool update(struct training_loop *loop, unsigned layer)
 {
     CUdeviceptr hits[] = {loop->weights[layer], loop->activations[layer]};
     if (!loop_launch(loop, BACKWARD + layer, hits, 2, 1))
-        return;
+        return false;
     fake_expect(loop->stream, loop->activations[layer], loop->bytes, value_of(loop, layer));
     fake_expect(loop->stream, loop->weights[layer], LOOP_BYTES, loop->weight_values[layer]);
     fake_fill(loop->stream, loop->weights[layer], LOOP_BYTES, ++loop->weight_values[layer]);
     loop_end_launch(loop);
+    return true;
+}
+
+static void backward(struct training_loop *loop, unsigned layer)
+{
+    if (!(loop->leaves_out >> layer & 1) && !update(loop, layer))
+        return;
     if (!loop->frees_nothing)
         loop_free(loop, loop->activations[layer]);
 }

@@ -377,6 +377,54 @@ static void an_iteration_that_is_told_when_it_is_complete_is_not_told_again(void
     end(&p);
 }
 
+static void what_is_left_out_is_gone_past_and_not_told(void **state)
+{
+    struct place p = begin();
+    struct spw_cursor *c = &p.cursor;
+    assert_int_equal(spw_cursor_find(c, 12, 0), 4);
+    assert_int_equal(spw_cursor_find(c, 12, 5), 6);
+    assert_int_equal(spw_cursor_find(c, 90, 0), 6); /* beside the backbone */
+    EXPECT(c, 12, true, SPW_CURSOR_LOST, 0);
+    spw_cursor_skip_to(c, 4);
+    EXPECT(c, 12, true, SPW_CURSOR_EXPECTED, 5);
+    expect_told(c, "12(1:100@0 0:40@16) ");
+    spw_cursor_skip_to(c, 6);
+    EXPECT(c, 10, true, SPW_CURSOR_COMPLETE, 6);
+    end(&p);
+}
+
+static void who_was_taken_for_another_is_recognised_later(void **state)
+{
+    struct place p = begin();
+    struct spw_cursor *c = &p.cursor;
+    assert_int_equal(spw_cursor_alloc(c, 30, LARGE), 2); /* which it is not */
+    assert_int_equal(spw_cursor_alloc(c, 31, LARGE), NOBODY);
+    assert_false(spw_cursor_recognise(c, 2, 32));
+    assert_false(spw_cursor_recognise(c, 1, 31)); /* nothing of this iteration's */
+    assert_true(spw_cursor_recognise(c, 2, 31));
+    assert_false(spw_cursor_recognise(c, 2, 31));
+    EXPECT(c, 10, true, SPW_CURSOR_EXPECTED, 1);
+    expect_told(c, "+30:64 +31:64 10(0:40@0 31:64@16) ");
+    assert_false(spw_cursor_free(c, NOBODY, 30));
+    assert_true(spw_cursor_free(c, 2, 31));
+    spw_cursor_rewind(c);
+    expect_told(c, ""); /* neither is left */
+    end(&p);
+}
+
+static void who_is_gone_by_then_may_have_been_taken_for_another(void **state)
+{
+    struct place p = begin();
+    struct spw_cursor *c = &p.cursor;
+    assert_int_equal(spw_cursor_alloc(c, 30, LARGE), 2);
+    assert_true(spw_cursor_free(c, 2, 30));
+    assert_int_equal(spw_cursor_alloc(c, 31, LARGE), NOBODY);
+    assert_true(spw_cursor_recognise(c, 2, 31));
+    spw_cursor_rewind(c);
+    expect_told(c, "+31:64 "); /* it lives */
+    end(&p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -393,6 +441,9 @@ int main(void)
         cmocka_unit_test(who_came_and_went_in_iterations_that_were_not_told_comes_before),
         cmocka_unit_test(an_iteration_that_is_told_when_it_is_complete_is_not_told_again),
         cmocka_unit_test(a_tensor_that_should_have_been_freed_is_told_of_as_long_as_it_lives),
+        cmocka_unit_test(what_is_left_out_is_gone_past_and_not_told),
+        cmocka_unit_test(who_was_taken_for_another_is_recognised_later),
+        cmocka_unit_test(who_is_gone_by_then_may_have_been_taken_for_another),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

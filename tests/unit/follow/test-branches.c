@@ -1,0 +1,170 @@
+/* test-branches.c - a training loop that branches: operations in between, or left out, leave the device on its course. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "fake-device.h"
+#include "op.h"
+#include "plan_stats.h"
+#include "plan_tuning.h"
+#include "training-loop.h"
+
+#define SHORT ((uint64_t)LOOP_TENSORS * LOOP_BYTES * 6 / 10)
+
+enum { KNOWN_AFTER = 5, /* steps until a plan is in place */ MOST = 16 /* strange operations in a row */ };
+
+static struct training_loop loop;
+
+static void strange(unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        assert_true(loop_launch(&loop, 999, &loop.weights[3], 1, 1));
+        fake_expect(loop.stream, loop.weights[3], LOOP_BYTES, loop.weight_values[3]);
+        loop_end_launch(&loop);
+    }
+}
+
+static unsigned behind, how_many; /* operations of the step; how many strange ones come there */
+static CUdeviceptr kept;          /* a tensor of the branch's own */
+static bool keeps;
+static unsigned layer_behind; /* that the first operation behind the branch is of, where it keeps something */
+
+static const struct spw_block *block_at(CUdeviceptr address)
+{
+    return spw_block_of(spw_object_at_locked(address));
+}
+
+static void branch(struct training_loop *l)
+{
+    if (kept && l->activations[layer_behind] && how_many-- == 0) {
+        assert_true(block_at(l->activations[layer_behind])->expected);
+        assert_false(block_at(kept)->expected);
+    }
+    if (!behind || --behind)
+        return;
+    if (keeps)
+        kept = loop_allocate(l, LOOP_BYTES);
+    strange(how_many);
+}
+
+/* One step of the loop, with a branch behind that many of its operations. */
+static void step_with(unsigned after, unsigned count)
+{
+    behind = after;
+    how_many = count;
+    layer_behind = after - 1;
+    loop.after = branch;
+    loop_step(&loop);
+    loop.after = NULL;
+    assert_int_equal(behind, 0);
+    if (kept)
+        loop_free(&loop, kept);
+    kept = 0;
+}
+
+/* One step, in which the layer's operation on the way back is left out: its activation is freed all the same. */
+static void step_without(unsigned layers)
+{
+    loop.leaves_out = layers;
+    loop_step(&loop);
+    loop.leaves_out = 0;
+}
+
+/* Branches in every other step, and the steps between; all go by plan. */
+static void all_go_by_plan(void (*odd)(unsigned), unsigned what, unsigned steps)
+{
+    const struct spw_plan_stats before = spw_plan_stats[0];
+    for (unsigned i = 0; i < steps; i++) {
+        if (i % 2)
+            odd(what);
+        else
+            loop_step(&loop);
+    }
+    loop_step(&loop); /* the last one counts when the next begins */
+    assert_int_equal(spw_plan_stats[0].lost, before.lost);
+    assert_int_equal(spw_plan_stats[0].planned_iterations - before.planned_iterations, steps + 1);
+    assert_int_equal(spw_plan_stats[0].plans, before.plans);
+    loop_check(&loop);
+}
+
+static void with_some(unsigned after)
+{
+    step_with(after, 3);
+}
+
+static const unsigned begun[] = {KNOWN_AFTER + 3, 30}; /* while the detector is told everything, and later */
+
+static void what_comes_in_between_leaves_the_plan_in_force(void **state)
+{
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned after = 1; after <= 2 * LOOP_LAYERS; after += 3) {
+            loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+            loop_steps(&loop, begun[i]);
+            all_go_by_plan(with_some, after, 8);
+        }
+}
+
+static void what_is_left_out_leaves_the_plan_in_force(void **state)
+{
+    for (unsigned i = 0; i < 2; i++)
+        for (unsigned layer = 1; layer + 1 < LOOP_LAYERS; layer++) {
+            loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+            loop_steps(&loop, begun[i]);
+            all_go_by_plan(step_without, 3u << layer, 8);
+        }
+}
+
+/* What a branch allocates may have the size of what the course allocates next. */
+static void what_a_branch_keeps_is_not_taken_for_what_the_course_has(void **state)
+{
+    keeps = true;
+    for (unsigned after = 1; after < LOOP_LAYERS; after++) {
+        loop_start(&loop, SHORT + 2 * LOOP_BYTES, SPW_PLAN_WAIT);
+        loop_steps(&loop, KNOWN_AFTER + 3);
+        all_go_by_plan(with_some, after, 8);
+    }
+    keeps = false;
+}
+
+static void too_much_in_between_is_another_iteration(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop_steps(&loop, 30);
+    const uint64_t lost = spw_plan_stats[0].lost;
+    step_with(5, MOST);
+    loop_step(&loop);
+    assert_int_equal(spw_plan_stats[0].lost, lost);
+    step_with(5, MOST + 1);
+    assert_int_equal(spw_plan_stats[0].lost, lost + 1);
+    loop_steps(&loop, 3);
+    loop_check(&loop);
+}
+
+/* What the program does from now on is another iteration, though the course can be followed. */
+static void what_is_left_out_for_good_is_planned_without(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop_steps(&loop, 30);
+    const uint64_t plans = spw_plan_stats[0].plans;
+    loop.leaves_out = 3u << 4;
+    loop_steps(&loop, 20);
+    assert_int_equal(spw_plan_stats[0].plans, plans + 1);
+    const uint64_t planned = spw_plan_stats[0].planned_iterations;
+    loop_steps(&loop, 10);
+    assert_int_equal(spw_plan_stats[0].planned_iterations - planned, 10);
+    loop_check(&loop);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_comes_in_between_leaves_the_plan_in_force),
+        cmocka_unit_test(what_is_left_out_leaves_the_plan_in_force),
+        cmocka_unit_test(what_a_branch_keeps_is_not_taken_for_what_the_course_has),
+        cmocka_unit_test(too_much_in_between_is_another_iteration),
+        cmocka_unit_test(what_is_left_out_for_good_is_planned_without),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
