@@ -7,6 +7,7 @@
 enum {
     LEAST = 16, /* operations in a row that are always few; */
     PART = 4,   /* else one of so many of the course is */
+    OFTEN = 4,  /* iterations in a row: that is what the program does from now on */
 };
 
 /* From the place on; op_count: it is none of the course. */
@@ -48,9 +49,28 @@ enum spw_cursor_answer spw_branch_go(struct spw_plan_executor *on, uint64_t key,
 
 void spw_branch_end(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation)
 {
-    if (!on->has_branched)
+    if (!on->has_branched && !on->strange_bytes)
         return;
     spw_plan_executor_recognise(on, op, operation);
     on->conforms &= !on->strange; /* they had memory that the plan has others for */
     on->strange = 0;
+}
+
+/* All that an iteration allocates; the operations have to be the same. UINT64_MAX: they are not. */
+static uint64_t bytes_by_the_same(const struct spw_course *course, const struct spw_course *operations)
+{
+    uint64_t bytes = 0;
+    for (uint32_t op = 0; op < course->op_count; op++)
+        if (course->ops[op].key != operations->ops[op].key)
+            return UINT64_MAX;
+    for (uint32_t t = course->live_count; t < course->tensor_count; t++)
+        bytes += course->tensors[t].bytes;
+    return bytes;
+}
+
+bool spw_branch_is_nearer(const struct spw_course *course, const struct spw_course *other, unsigned times)
+{
+    if (times >= OFTEN || other->op_count != course->op_count)
+        return times >= OFTEN || other->op_count > course->op_count;
+    return bytes_by_the_same(other, course) > bytes_by_the_same(course, course);
 }

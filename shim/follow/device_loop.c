@@ -30,7 +30,6 @@ enum {
     PROBED_AFTER = 2,     /* iterations in a row, before its launches are probed; */
     PROBED_AFTER_ALL = 6, /* or in all, where something else comes in between */
     MOST = 8,             /* all but one of so many bytes */
-    OFTEN = 4,            /* iterations in a row by another branch: the course is not what the program does */
 };
 
 static const double AS_FAST = 1.005; /* times what the operations take by themselves */
@@ -226,7 +225,6 @@ static void count_iteration(struct spw_device_loop *p)
     p->prompt = p->waits_in_vain == spw_waits_in_vain ? p->prompt + 1 : 0;
     p->waits_in_vain = spw_waits_in_vain;
     tuned->in_a_row = is_another(p) || p->on.has_branched ? 0 : tuned->in_a_row + 1;
-    p->branched = p->on.has_branched ? p->branched + 1 : 0;
     p->on.strange_bytes = 0;
     enter(p, trusted(tuned));
 }
@@ -302,7 +300,7 @@ static bool next_iteration(struct spw_device_loop *p)
 static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
     (void)spw_tuning_improve(p->on.device, tuned, false);
-    const bool is_nearer = p->on.now && (tuned->course->op_count >= p->on.now->course->op_count || p->branched >= OFTEN);
+    const bool is_nearer = p->on.now && spw_branch_is_nearer(p->on.now->course, tuned->course, p->ended_in_a_row);
     const bool is_better = is_nearer && (tuned->plan->predicted_us < INFINITY || !p->on.now->number);
     if (p->on.now && !is_better)
         return false;
@@ -320,6 +318,8 @@ static void learn(struct spw_device_loop *p)
 {
     const uint32_t ended = p->known.ended_shape;
     const bool is_sure = p->known.ended_surely;
+    p->ended_in_a_row = ended == p->ended ? p->ended_in_a_row + 1 : 1;
+    p->ended = ended;
     if (!p->on.now)
         p->known.clock++;
     struct spw_tuned_iteration *tuned = spw_known_iterations_boundary(&p->known);

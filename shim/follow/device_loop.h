@@ -37,7 +37,8 @@ struct spw_device_loop {
     enum spw_device_state state;
     struct spw_plan_executor on;
     struct spw_known_iterations known;
-    unsigned branched;                 /* iterations in a row in which the program took another branch */
+    uint32_t ended;                    /* the iteration that was seen to end last, whatever is followed; */
+    unsigned ended_in_a_row;           /* so many of it in a row */
     uint32_t left;                     /* the iteration that was left since one was complete last; 0: none was */
     struct spw_probe_session *session; /* NULL: nothing was to be learned yet */
     bool began;                        /* an iteration of the course, and nothing was looked after since */

@@ -174,12 +174,19 @@ bool spw_plan_executor_is_there(const struct spw_plan_executor *on)
     return on->missing_bytes <= on->throughout_bytes / MOST;
 }
 
-/* A block that is none of the course's, and might be the tensor by its size. */
-static struct spw_block *stand_in(const struct spw_course_tensor *tensor, CUdeviceptr address)
+/* A block that is none of the course's. */
+static struct spw_block *stranger(CUdeviceptr address)
 {
     struct spw_object *o = spw_object_at_locked(address);
     struct spw_block *b = o && o->kind == SPW_KIND_BLOCK ? spw_block_of(o) : NULL;
-    return b && !b->doomed && !(o->attention & SPW_FREE) && !b->expected && b->size_bytes == tensor->bytes ? b : NULL;
+    return b && !b->doomed && !(o->attention & SPW_FREE) && !b->expected ? b : NULL;
+}
+
+/* One that might be the tensor by its size. */
+static struct spw_block *stand_in(const struct spw_course_tensor *tensor, CUdeviceptr address)
+{
+    struct spw_block *b = stranger(address);
+    return b && b->size_bytes == tensor->bytes ? b : NULL;
 }
 
 void spw_plan_executor_find_missing(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation)
@@ -252,9 +259,9 @@ void spw_plan_executor_recognise(struct spw_plan_executor *on, const struct spw_
     const struct spw_course *course = on->now->course;
     for (uint32_t i = 0; i < course->calls[operation].hit_count; i++) {
         const struct spw_course_tensor *tensor = tensor_of_hit(on, op, operation, i);
-        struct spw_block *b = tensor && may_be_another(on, tensor, operation) ? stand_in(tensor, op->hits[i]) : NULL;
+        struct spw_block *b = tensor && may_be_another(on, tensor, operation) ? stranger(op->hits[i]) : NULL;
         const uint32_t t = b ? (uint32_t)(tensor - course->tensors) : SPW_NO_INDEX;
-        if (b && t < course->live_count && on->is_missing[t]) {
+        if (b && t < course->live_count && on->is_missing[t] && b->size_bytes == tensor->bytes) {
             found(on, t, b);
         } else if (b && spw_cursor_recognise(&on->place.cursor, t, b->serial)) {
             if (on->blocks[t])

@@ -68,7 +68,8 @@ bool spw_plan_executor_is_in_turn(struct spw_plan_executor *on, const struct spw
  * are known to be those that it should be given, and none is another. */
 bool spw_plan_executor_fits(const struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation);
 
-/* It is that one: what it is given stands for those of its tensors that nobody was so far. */
+/* It is that one: what it is given stands for those of its tensors that nobody was so far. What the iteration allocates may
+ * have another size each time: a plan moves what there is. */
 void spw_plan_executor_recognise(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation);
 
 /* The cursor was rewound: what lived on takes its new number, and the others of the iteration are nobody any more. */

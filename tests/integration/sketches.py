@@ -22,6 +22,7 @@ def sketch(name, steps, cost, env):
     peak = int(re.search(r"^peak_bytes (\d+)", plain.output, re.MULTILINE).group(1))
     finished = [run(command, budget=peak * share // 100, env={**DEVICE, "SPILLWAY_PLAN": "wait", **one}, timeout=300) for one in env]
     for one in finished:
+        one.plain = plain
         same_in_budget(plain, one, peak * share // 100)
     return finished
 
@@ -44,6 +45,15 @@ def _():
     (finished,) = sketch("clip", 40, 4, [{}])
     steady = step_times(finished)[20:]
     require(max(steady) <= WORST * statistics.median(steady), f"{max(steady):.2f} ms, {statistics.median(steady):.2f} ms usually")
+
+
+@sentence("buckets within 60 %: sequences of four lengths in turn go by the plan of one of them, and take at most 6 times of what they do without")
+def _():
+    if not library_plans():
+        raise Skipped("this library makes no plans")
+    (finished,) = sketch("buckets", 60, 4, [{}])
+    times = sum(step_times(finished)[39:]) / sum(step_times(finished.plain)[39:])
+    require(times <= 6, f"{times:.2f} times")
 
 
 finish()

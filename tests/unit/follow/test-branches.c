@@ -7,6 +7,7 @@
 
 #include "fake-device.h"
 #include "op.h"
+#include "transfers.h"
 #include "plan_stats.h"
 #include "plan_tuning.h"
 #include "training-loop.h"
@@ -157,6 +158,27 @@ static void what_is_left_out_for_good_is_planned_without(void **state)
     loop_check(&loop);
 }
 
+/* The same operations on smaller tensors in turn, as sequences of several lengths are: what the plan has move is moved by
+ * it, and nothing comes on demand. */
+static void tensors_of_other_sizes_are_moved_by_plan(void **state)
+{
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop_steps(&loop, KNOWN_AFTER + 5);
+    const struct spw_plan_stats before = spw_plan_stats[0];
+    for (unsigned i = 0; i < 24; i++) {
+        const struct spw_transfer_counts carried = spw_transfer_counts;
+        const uint64_t copies_in = fake_counts()->copies_in;
+        loop.bytes = LOOP_BYTES - LOOP_BYTES / 16 * (i % 3);
+        loop_step(&loop);
+        const uint64_t by_plan = spw_transfer_counts.restored_count - carried.restored_count;
+        assert_true(by_plan > 0);
+        assert_int_equal(fake_counts()->copies_in - copies_in, by_plan);
+    }
+    assert_int_equal(spw_plan_stats[0].lost, before.lost);
+    assert_int_equal(spw_plan_stats[0].plans, before.plans);
+    loop_check(&loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -164,6 +186,7 @@ int main(void)
         cmocka_unit_test(what_is_left_out_leaves_the_plan_in_force),
         cmocka_unit_test(what_a_branch_keeps_is_not_taken_for_what_the_course_has),
         cmocka_unit_test(too_much_in_between_is_another_iteration),
+        cmocka_unit_test(tensors_of_other_sizes_are_moved_by_plan),
         cmocka_unit_test(what_is_left_out_for_good_is_planned_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
