@@ -446,7 +446,7 @@ static enum spw_cursor_answer place_of(struct spw_device_loop *p, const struct s
 void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    const uint64_t key = spw_signature_key(&op->signature);
+    const uint64_t key = spw_observer_key(p->known.watch, &op->signature);
     const bool backbone = op->signature.kind < SPW_ITERATION_COPY_H2D;
     if (!p->on.now) {
         if (backbone)

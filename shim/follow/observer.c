@@ -8,13 +8,20 @@
 #include "grow.h"
 #include "course/recording.h"
 #include "kernel_profile.h"
+#include "log.h"
 #include "slab.h"
 
-enum { MAX_OPERATIONS = 1 << 20, LOOKED_AT = 64 /* touches of one operation that the detector gets */ };
+enum {
+    MAX_OPERATIONS = 1 << 20,
+    LOOKED_AT = 64, /* touches of one operation that the detector gets */
+    OFTEN = 6,      /* iterations that only the one has seen that is told of no sizes */
+};
 
 struct spw_observer {
     struct spw_device *device;
     struct spw_iteration *detector;
+    struct spw_iteration *blind; /* the other one, which is told of no sizes; NULL: it is known which is to be used */
+    bool is_blind;               /* the detector is told of none */
     struct spw_recording *recording;
     bool is_recording, broken;
     struct spw_recording_touch *touches; /* of one operation, for the recording */
@@ -60,6 +67,8 @@ int spw_observer_create(struct spw_device *d, struct spw_observer **ret_watch)
     struct spw_block **list = live_blocks(d, &count);
     int r = w && list ? spw_iteration_create(MAX_OPERATIONS, &w->detector) : -ENOMEM;
     if (r == 0)
+        r = spw_iteration_create(MAX_OPERATIONS, &w->blind);
+    if (r == 0)
         r = spw_recording_create(&w->recording);
     if (r == 0) {
         w->device = d;
@@ -79,6 +88,7 @@ void spw_observer_destroy(struct spw_observer *w)
     if (!w)
         return;
     spw_iteration_destroy(w->detector);
+    spw_iteration_destroy(w->blind);
     spw_recording_destroy(w->recording);
     free(w->touches);
     free(w);
@@ -88,7 +98,10 @@ void spw_observer_destroy(struct spw_observer *w)
 
 void spw_observer_alloc(struct spw_observer *w, const struct spw_block *b)
 {
-    (void)spw_iteration_alloc(w->detector, b->serial, b->size_bytes, 0); /* what there is no memory for is not recognised */
+    /* What there is no memory for is not recognised. */
+    (void)spw_iteration_alloc(w->detector, b->serial, w->is_blind ? 1 : b->size_bytes, 0);
+    if (w->blind)
+        (void)spw_iteration_alloc(w->blind, b->serial, 1, 0);
     if (w->is_recording && spw_recording_alloc(w->recording, b->serial, b->size_bytes, !b->pinned) < 0)
         w->broken = true;
 }
@@ -96,6 +109,8 @@ void spw_observer_alloc(struct spw_observer *w, const struct spw_block *b)
 void spw_observer_free(struct spw_observer *w, uint64_t serial)
 {
     (void)spw_iteration_free(w->detector, serial);
+    if (w->blind)
+        (void)spw_iteration_free(w->blind, serial);
     if (w->is_recording && spw_recording_free(w->recording, serial) < 0)
         w->broken = true;
 }
@@ -103,6 +118,8 @@ void spw_observer_free(struct spw_observer *w, uint64_t serial)
 void spw_observer_hint(struct spw_observer *w)
 {
     spw_iteration_hint(w->detector);
+    if (w->blind)
+        spw_iteration_hint(w->blind);
 }
 
 void spw_observer_free_small(struct spw_observer *w, uint64_t serial)
@@ -140,7 +157,7 @@ static int record(struct spw_observer *w, const struct spw_observer_op *op, cons
     for (uint32_t i = 0; i < op->count && r == 0; i++)
         w->touches[i] = recorded(&op->touches[i]);
     if (r == 0)
-        r = spw_recording_op(w->recording, spw_signature_key(&op->signature), is_backbone(&op->signature), w->touches,
+        r = spw_recording_op(w->recording, spw_observer_key(w, &op->signature), is_backbone(&op->signature), w->touches,
                              op->count, ret_number);
     if (r == 0)
         spw_recording_call(w->recording, *ret_number, told);
@@ -166,6 +183,61 @@ static void add_told(const struct spw_observer_op *op, bool loose, struct spw_it
     }
 }
 
+uint64_t spw_observer_key(const struct spw_observer *w, const struct spw_signature *signature)
+{
+    const struct spw_signature of_any_size = {.kind = signature->kind, .function = signature->function};
+    return spw_signature_key(w->is_blind ? &of_any_size : signature);
+}
+
+static void tell(struct spw_iteration *detector, bool sizes, const struct spw_iteration_op *op,
+                 struct spw_iteration_place *ret_place)
+{
+    struct spw_iteration_touch list[LOOKED_AT];
+    struct spw_iteration_op told = *op;
+    if (!sizes) {
+        told.geometry = 0;
+        told.touches = list;
+        told.touch_count = op->touch_count < LOOKED_AT ? op->touch_count : LOOKED_AT;
+        for (uint32_t i = 0; i < told.touch_count; i++)
+            list[i] = (struct spw_iteration_touch){.alloc = op->touches[i].alloc};
+        told.loose_count = told.touch_count;
+    }
+    (void)spw_iteration_add(detector, &told, ret_place); /* without memory its answer is NO */
+}
+
+/* What a shape has come to: so many iterations. */
+static uint64_t seen(const struct spw_iteration *detector, uint32_t shape)
+{
+    struct spw_iteration_shape it;
+    for (size_t i = 0; spw_iteration_shape_at(detector, i, &it); i++)
+        if (it.id == shape)
+            return it.seen;
+    return 0;
+}
+
+/* As long as none is known by all that tells iterations apart, the one that is told of no sizes goes along. It takes over
+ * where it alone knows one. */
+static void tell_blind(struct spw_observer *w, const struct spw_iteration_op *op, struct spw_iteration_place *place)
+{
+    struct spw_iteration_place other;
+    tell(w->blind, false, op, &other);
+    const bool ends = other.sure != SPW_ITERATION_NO && !other.extra && other.ordinal + 1 == other.length;
+    const bool takes_over = ends && seen(w->blind, other.shape) >= OFTEN;
+    if (!spw_iteration_shape_count(w->detector) && !takes_over)
+        return;
+    if (!spw_iteration_shape_count(w->detector)) {
+        struct spw_iteration *former = w->detector;
+        w->detector = w->blind;
+        w->blind = former;
+        w->is_blind = true;
+        *place = other;
+        spw_info("device %d: an iteration of %u operations is known, but for the sizes of its tensors", w->device->ordinal,
+                 other.length);
+    }
+    spw_iteration_destroy(w->blind);
+    w->blind = NULL;
+}
+
 uint32_t spw_observer_note(struct spw_observer *w, const struct spw_observer_op *op, struct spw_iteration_place *ret_place)
 {
     struct spw_iteration_touch list[LOOKED_AT];
@@ -177,7 +249,9 @@ uint32_t spw_observer_note(struct spw_observer *w, const struct spw_observer_op 
     uint32_t number = SPW_NO_INDEX;
     add_told(op, false, list, &told);
     add_told(op, true, list, &told);
-    (void)spw_iteration_add(w->detector, &told, ret_place); /* without memory its answer is NO */
+    tell(w->detector, !w->is_blind, &told, ret_place);
+    if (w->blind)
+        tell_blind(w, &told, ret_place);
     if (!w->is_recording || w->broken)
         return SPW_NO_INDEX;
     if (record(w, op, &told, &number) == 0)
@@ -191,7 +265,7 @@ uint32_t spw_observer_note(struct spw_observer *w, const struct spw_observer_op 
 uint64_t spw_observer_hash_of(const struct spw_observer *w, uint32_t shape)
 {
     struct spw_iteration_shape it;
-    for (size_t i = 0; spw_iteration_shape_at(w->detector, i, &it); i++)
+    for (size_t i = 0; !w->is_blind && spw_iteration_shape_at(w->detector, i, &it); i++)
         if (it.id == shape)
             return it.hash;
     return 0;
@@ -247,7 +321,7 @@ int spw_observer_course(struct spw_observer *w, struct spw_course **ret_course)
 static void missed_alloc(void *context, uint64_t id, uint64_t bytes)
 {
     const struct spw_observer *w = context;
-    (void)spw_iteration_alloc(w->detector, id, bytes, 0);
+    (void)spw_iteration_alloc(w->detector, id, w->is_blind ? 1 : bytes, 0);
 }
 
 static void missed_free(void *context, uint64_t id)
@@ -261,7 +335,7 @@ static void missed_op(void *context, const struct spw_course_op *op, const struc
     const struct spw_observer *w = context;
     struct spw_iteration_place place;
     (void)op;
-    (void)spw_iteration_add(w->detector, call, &place);
+    tell(w->detector, !w->is_blind, call, &place);
 }
 
 static struct spw_cursor_listener listener_of(struct spw_observer *w)

@@ -45,8 +45,11 @@ struct spw_observer_op {
 uint32_t spw_observer_note(struct spw_observer *watch, const struct spw_observer_op *op,
                            struct spw_iteration_place *ret_place);
 
+/* What an operation is known by. Where the iteration comes with tensors of other sizes each time, nothing of its sizes. */
+uint64_t spw_observer_key(const struct spw_observer *watch, const struct spw_signature *signature);
+
 /* An iteration that the detector knows, for the profile (kernel_profile.h): its hash, 0 where there is none, and its shape
- * as spw_iteration_save_shape() makes it. */
+ * as spw_iteration_save_shape() makes it. One that is known without sizes is not for later runs. */
 uint64_t spw_observer_hash_of(const struct spw_observer *watch, uint32_t shape);
 int spw_observer_save_shape(const struct spw_observer *watch, uint32_t shape, void **ret_bytes, size_t *ret_size);
 

@@ -179,6 +179,25 @@ static void tensors_of_other_sizes_are_moved_by_plan(void **state)
     loop_check(&loop);
 }
 
+/* No two steps in a row are alike, as where the number of tokens that an expert gets depends on them. */
+static void steps_of_other_sizes_each_time_get_a_plan(void **state)
+{
+    enum { SEEN = 14 /* so many are needed at most */ };
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    uint64_t planned = 0;
+    for (unsigned i = 0; i < 60; i++) {
+        loop.geometry = 1 + spw_signature_mix(i, 7) % 1000;
+        loop.bytes = LOOP_BYTES - LOOP_BYTES / 16 * (loop.geometry % 3);
+        planned = i == SEEN ? spw_plan_stats[0].planned_iterations : planned;
+        loop_step(&loop);
+    }
+    loop_step(&loop);
+    assert_int_equal(spw_plan_stats[0].planned_iterations - planned,
+                     60 - SEEN + 1); /* the last one counts when the next begins */
+    assert_int_equal(spw_plan_stats[0].lost, 0);
+    loop_check(&loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -187,6 +206,7 @@ int main(void)
         cmocka_unit_test(what_a_branch_keeps_is_not_taken_for_what_the_course_has),
         cmocka_unit_test(too_much_in_between_is_another_iteration),
         cmocka_unit_test(tensors_of_other_sizes_are_moved_by_plan),
+        cmocka_unit_test(steps_of_other_sizes_each_time_get_a_plan),
         cmocka_unit_test(what_is_left_out_for_good_is_planned_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
