@@ -368,8 +368,8 @@ void spw_device_loop_observe_locked(struct spw_device_loop *p, struct spw_op *op
         spw_probe_session_hear_no_more_locked(p->session);
 }
 
-/* The iteration goes by with other tensors: the plan would move the wrong ones. It begins again when its turn comes, which
- * says nothing against guesses. */
+/* The iteration goes by with other tensors, and the plan would move the wrong ones, or it was broken off. It begins again
+ * when its turn comes, which says nothing against guesses. */
 static void lose_turn(struct spw_device_loop *p)
 {
     struct spw_beginning *beginning = &p->on.now->beginning;
@@ -464,7 +464,10 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
     if (answer == SPW_CURSOR_EXPECTED)
         follow_expected(p, op);
     if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE) {
-        lose(p);
+        if (backbone && spw_beginning_comes_again(&p->on, key))
+            lose_turn(p); /* as an evaluation ends where the way back would begin */
+        else
+            lose(p);
         if (backbone)
             (void)begin_anew(p, op, key);
     }

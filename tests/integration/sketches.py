@@ -47,6 +47,15 @@ def _():
     require(max(steady) <= WORST * statistics.median(steady), f"{max(steady):.2f} ms, {statistics.median(steady):.2f} ms usually")
 
 
+@sentence("evaluate within 60 %: the steps behind an evaluation take no longer than others")
+def _():
+    if not library_plans():
+        raise Skipped("this library makes no plans")
+    (finished,) = sketch("evaluate", 46, 4, [{}])
+    times = step_times(finished)
+    require(max(times[40:43]) <= WORST * statistics.median(times[30:38]), times[30:])
+
+
 def by_plan(name, what, steps, most):
     """The last of them within 60 %, in multiples of what they take without."""
 

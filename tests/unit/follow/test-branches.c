@@ -158,21 +158,24 @@ static void what_is_left_out_for_good_is_planned_without(void **state)
     loop_check(&loop);
 }
 
-/* The same operations on smaller tensors in turn, as sequences of several lengths are: what the plan has move is moved by
- * it, and nothing comes on demand. */
+/* One step: what it moves is moved by plan, and at most so much comes on demand. */
+static void goes_by_plan(unsigned on_demand)
+{
+    const uint64_t restored = spw_transfer_counts.restored_count, copies_in = fake_counts()->copies_in;
+    loop_step(&loop);
+    assert_true(spw_transfer_counts.restored_count > restored);
+    assert_true(fake_counts()->copies_in - copies_in <= spw_transfer_counts.restored_count - restored + on_demand);
+}
+
+/* The same operations on smaller tensors in turn, as sequences of several lengths are: all go by one plan. */
 static void tensors_of_other_sizes_are_moved_by_plan(void **state)
 {
     loop_start(&loop, SHORT, SPW_PLAN_WAIT);
     loop_steps(&loop, KNOWN_AFTER + 5);
     const struct spw_plan_stats before = spw_plan_stats[0];
     for (unsigned i = 0; i < 24; i++) {
-        const struct spw_transfer_counts carried = spw_transfer_counts;
-        const uint64_t copies_in = fake_counts()->copies_in;
         loop.bytes = LOOP_BYTES - LOOP_BYTES / 16 * (i % 3);
-        loop_step(&loop);
-        const uint64_t by_plan = spw_transfer_counts.restored_count - carried.restored_count;
-        assert_true(by_plan > 0);
-        assert_int_equal(fake_counts()->copies_in - copies_in, by_plan);
+        goes_by_plan(0);
     }
     assert_int_equal(spw_plan_stats[0].lost, before.lost);
     assert_int_equal(spw_plan_stats[0].plans, before.plans);
@@ -198,6 +201,22 @@ static void steps_of_other_sizes_each_time_get_a_plan(void **state)
     loop_check(&loop);
 }
 
+/* An evaluation by the kernels of the way forward is an iteration that is broken off, and begins again with the next. */
+static void the_step_behind_what_was_broken_off_goes_by_plan(void **state)
+{
+    enum { ROUNDS = 6, PARTS = 2 };
+    loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+    loop.evaluates_alike = true;
+    loop_steps(&loop, 10);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        for (unsigned k = 0; k < PARTS; k++)
+            loop_evaluate(&loop);
+        goes_by_plan(2); /* which the evaluation had leave */
+        loop_steps(&loop, 2);
+    }
+    loop_check(&loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +226,7 @@ int main(void)
         cmocka_unit_test(too_much_in_between_is_another_iteration),
         cmocka_unit_test(tensors_of_other_sizes_are_moved_by_plan),
         cmocka_unit_test(steps_of_other_sizes_each_time_get_a_plan),
+        cmocka_unit_test(the_step_behind_what_was_broken_off_goes_by_plan),
         cmocka_unit_test(what_is_left_out_for_good_is_planned_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

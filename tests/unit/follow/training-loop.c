@@ -222,7 +222,7 @@ void loop_evaluate(struct training_loop *loop)
 {
     load_batch(loop);
     for (unsigned i = 0; i < LOOP_LAYERS; i++) {
-        forward(loop, i, EVALUATE);
+        forward(loop, i, loop->evaluates_alike ? FORWARD : EVALUATE);
         if (i)
             loop_free(loop, loop->activations[i - 1]);
     }

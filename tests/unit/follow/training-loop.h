@@ -25,19 +25,20 @@ struct training_loop {
     CUstream stream;
     CUdeviceptr weights[LOOP_LAYERS], activations[LOOP_LAYERS], batch, next_batch;
     uint8_t weight_values[LOOP_LAYERS], batch_value, next_batch_value;
-    unsigned step;       /* so many are done */
-    size_t bytes;        /* of an activation: another batch size has other ones */
-    uint64_t geometry;   /* of its launches */
-    bool device_lags;    /* it runs when somebody waits, or at the end of a step; else right behind each operation */
-    bool loads_ahead;    /* the batch of the next step is allocated during this one */
-    bool frees_nothing;  /* during a step: all activations at its end */
-    unsigned skips;      /* a layer also reads the activation of so many layers before it; 0: it does not */
-    unsigned stale;      /* so many weights (LOOP_STALE at most) each layer names as well, without being known by them */
-    unsigned leaves_out; /* a bit for each layer without an operation on the way back */
-    bool is_strict;      /* a copy out that is submitted behind an operation has to be due there */
-    bool is_patient;     /* what is refused is asked for again, once */
-    uint64_t named;      /* launches of this function say that they are, so that its name can be asked for; 0: none does */
-    uint64_t refused;    /* operations that there was no memory for */
+    unsigned step;        /* so many are done */
+    size_t bytes;         /* of an activation: another batch size has other ones */
+    uint64_t geometry;    /* of its launches */
+    bool device_lags;     /* it runs when somebody waits, or at the end of a step; else right behind each operation */
+    bool loads_ahead;     /* the batch of the next step is allocated during this one */
+    bool frees_nothing;   /* during a step: all activations at its end */
+    unsigned skips;       /* a layer also reads the activation of so many layers before it; 0: it does not */
+    unsigned stale;       /* so many weights (LOOP_STALE at most) each layer names as well, without being known by them */
+    unsigned leaves_out;  /* a bit for each layer without an operation on the way back */
+    bool evaluates_alike; /* by the kernels of the way forward */
+    bool is_strict;       /* a copy out that is submitted behind an operation has to be due there */
+    bool is_patient;      /* what is refused is asked for again, once */
+    uint64_t named;       /* launches of this function say that they are, so that its name can be asked for; 0: none does */
+    uint64_t refused;     /* operations that there was no memory for */
     const struct spw_scan_doubted *doubted;    /* of what is launched; NULL: nothing */
     void (*after)(struct training_loop *loop); /* behind each operation; NULL: nothing */
 };
