@@ -38,6 +38,7 @@ struct spw_recorded_op {
     bool is_void;    /* it cannot be run again: the driver refused it, or nobody knows what it reads */
     bool is_defined; /* what it leaves of fresh blocks was filled with a pattern before (kept_ops.c) */
     uint8_t compare; /* verify.c: whether what it makes again will be compared, once that is decided */
+    uint64_t form;   /* its geometry, and the sizes of what it writes: the same operation of a course may have others */
     uint64_t course; /* that it is an operation of (verify_records.h); 0: none, and nobody compares */
     CUcontext context;
     struct spw_stream *stream; /* where it ran */

@@ -90,6 +90,10 @@ static int kept(struct spw_op *op, struct spw_recorded_op *recorded_op)
             save(d, op, t);
     }
     recorded_op->course = now->course;
+    recorded_op->form = op->signature.geometry;
+    for (unsigned i = 0; i < recorded_op->touch_count; i++)
+        if (spw_touch_makes(&recorded_op->touches[i]))
+            recorded_op->form = spw_signature_mix(recorded_op->form, recorded_op->touches[i].bytes);
     const int defined = define(d, op, recorded_op);
     spw_context_leave(&guard);
     if (defined < 0)

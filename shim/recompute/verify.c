@@ -56,16 +56,19 @@ bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block
 }
 
 /* A copy would cost what dropping it is to spare, and the memory would be free when that is done: so there is one the first
- * time alone, and where each one is compared. */
-static uint8_t decide(struct spw_verify_record *w)
+ * time alone, and where each one is compared. Of an operation that has another form each time, as where the sizes of tensors
+ * depend on data, the first forms have one each, and all that come after those are compared. */
+static uint8_t decide(struct spw_verify_record *w, uint64_t form)
 {
+    bool is_full = false;
     if (w && w->left)
         w->left--;
     if (w && !w->was_compared && w->unclaimed >= UNCLAIMED)
         return NOT_COMPARED;
-    if (!w || !w->was_compared)
+    const bool has = w && spw_verify_record_has(w, form, &is_full);
+    if (!has && !is_full)
         return BY_COPY;
-    return w->left ? NOT_COMPARED : spw_settings_get()->verify_every > 1 ? BY_DIGEST : BY_COPY;
+    return has && w->left ? NOT_COMPARED : spw_settings_get()->verify_every > 1 ? BY_DIGEST : BY_COPY;
 }
 
 /* All that an operation has made at one time is compared, or nothing of it. */
@@ -76,7 +79,7 @@ enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block 
     if (!m || !m->course)
         return SPW_DUE_NOT;
     if (m->compare == UNDECIDED)
-        m->compare = decide(spw_verify_record_of(d->ordinal, m));
+        m->compare = decide(spw_verify_record_of(d->ordinal, m), m->form);
     return m->compare == BY_COPY ? SPW_DUE_BY_COPY : m->compare == BY_DIGEST ? SPW_DUE_BY_DIGEST : SPW_DUE_NOT;
 }
 

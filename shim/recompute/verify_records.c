@@ -66,6 +66,22 @@ struct spw_verify_record *spw_verify_record_of(int device, const struct spw_reco
     return c && recorded_op->operation < c->count ? &c->list[recorded_op->operation] : NULL;
 }
 
+/* Where a form is, or the place for it; SPW_VERIFIED_FORMS: there is none. */
+static unsigned place_of(const struct spw_verify_record *w, uint64_t form)
+{
+    unsigned i = 0;
+    while (i < SPW_VERIFIED_FORMS && w->forms[i] && w->forms[i] != (form | 1))
+        i++;
+    return i;
+}
+
+bool spw_verify_record_has(const struct spw_verify_record *w, uint64_t form, bool *ret_is_full)
+{
+    const unsigned i = place_of(w, form);
+    *ret_is_full = i == SPW_VERIFIED_FORMS;
+    return i < SPW_VERIFIED_FORMS && w->forms[i];
+}
+
 /* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
 void spw_verify_record_note_equal_locked(int device, const struct spw_recorded_op *recorded_op)
 {
@@ -77,6 +93,9 @@ void spw_verify_record_note_equal_locked(int device, const struct spw_recorded_o
     const uint32_t place = (uint32_t)((recorded_op->operation * UINT64_C(2654435761) >> 7) % every);
     w->left = w->was_compared ? every : 1 + place;
     w->was_compared = true;
+    const unsigned i = place_of(w, recorded_op->form);
+    if (i < SPW_VERIFIED_FORMS)
+        w->forms[i] = recorded_op->form | 1;
 }
 
 void spw_verify_record_reset(void)

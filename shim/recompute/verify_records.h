@@ -8,8 +8,11 @@
 #define SPILLWAY_SHIM_VERIFY_RECORDS_H
 #include "recorded_op.h"
 
-struct spw_verify_record { /* an operation of a course */
-    uint32_t left;         /* drops of what it makes until the next is due; 0: the first that comes */
+enum { SPW_VERIFIED_FORMS = 8 /* in which an operation is compared with a copy the first time; others are by digest */ };
+
+struct spw_verify_record {              /* an operation of a course */
+    uint32_t left;                      /* drops of what it makes until the next is due; 0: the first that comes */
+    uint64_t forms[SPW_VERIFIED_FORMS]; /* recorded_op->form, in which it was compared; 0: none yet */
     bool was_compared, is_barred;
     bool leaves_undefined; /* of what it makes a part was seen to stay undefined */
     uint8_t unclaimed;     /* so often what it made was dropped with a copy, and freed without having been made again */
@@ -21,6 +24,9 @@ uint64_t spw_verify_record_follow_locked(int device, uint64_t course, uint32_t c
 
 /* NULL: the operation is of no course that is known. */
 struct spw_verify_record *spw_verify_record_of(int device, const struct spw_recorded_op *recorded_op);
+
+/* It was compared, and right, in this form. *ret_is_full: no more forms are noted. */
+bool spw_verify_record_has(const struct spw_verify_record *record, uint64_t form, bool *ret_is_full);
 
 /* It was compared, and right. */
 void spw_verify_record_note_equal_locked(int device, const struct spw_recorded_op *recorded_op);

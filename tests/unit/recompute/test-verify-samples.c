@@ -199,6 +199,24 @@ static uint64_t follow(uint64_t number)
     return followed;
 }
 
+/* An operation that has another form each time, as where sizes depend on data: the first ones are compared with a copy, and
+ * each other one by digest, whatever was compared before. What has one form is compared now and then. */
+static void each_form_of_an_operation_is_compared_for_itself(void **state)
+{
+    struct spw_recorded_op m = {.course = follow(1), .operation = 2, .form = 100};
+    const struct spw_block b = {.content.maker = &m};
+    spw_lock();
+    for (unsigned i = 0; i < SPW_VERIFIED_FORMS + 3; i++) {
+        m.form = 100 + 10 * i;
+        m.compare = 0;
+        assert_int_equal(spw_verify_due_locked(device, &b), i < SPW_VERIFIED_FORMS ? SPW_DUE_BY_COPY : SPW_DUE_BY_DIGEST);
+        spw_verify_record_note_equal_locked(device->ordinal, &m);
+        m.compare = 0;
+        assert_int_equal(spw_verify_due_locked(device, &b), i < SPW_VERIFIED_FORMS ? SPW_DUE_NOT : SPW_DUE_BY_DIGEST);
+    }
+    spw_unlock();
+}
+
 /* Another plan for it, or an evaluation in between, changes nothing about what its operations were seen to make. */
 static void what_was_compared_on_a_course_is_known_when_it_is_followed_again(void **state)
 {
@@ -373,6 +391,7 @@ int main(int argc, char **argv)
         TEST(what_lies_behind_the_end_of_a_tensor_is_left_alone),
         TEST(what_is_left_undefined_is_no_difference),
         TEST(what_stays_before_it_is_gone_is_not_compared),
+        TEST(each_form_of_an_operation_is_compared_for_itself),
         TEST(what_was_compared_on_a_course_is_known_when_it_is_followed_again),
         TEST(the_course_that_was_followed_longest_ago_is_forgotten),
         TEST(a_function_that_was_wrong_is_not_run_again),
