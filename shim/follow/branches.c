@@ -68,9 +68,9 @@ static uint64_t bytes_by_the_same(const struct spw_course *course, const struct 
     return bytes;
 }
 
-bool spw_branch_is_nearer(const struct spw_course *course, const struct spw_course *other, unsigned times)
+bool spw_branch_is_nearer(const struct spw_course *course, const struct spw_tuned_iteration *other, unsigned times)
 {
-    if (times >= OFTEN || other->op_count != course->op_count)
-        return times >= OFTEN || other->op_count > course->op_count;
-    return bytes_by_the_same(other, course) > bytes_by_the_same(course, course);
+    if (times >= OFTEN || other->course->op_count != course->op_count)
+        return times >= OFTEN || other->course->op_count > course->op_count;
+    return !other->followed || bytes_by_the_same(other->course, course) > bytes_by_the_same(course, course);
 }

@@ -22,7 +22,7 @@ enum spw_cursor_answer spw_branch_go(struct spw_plan_executor *on, uint64_t key,
 void spw_branch_end(struct spw_plan_executor *on, const struct spw_op *op, uint32_t operation);
 
 /* While the device was on this course another iteration has ended, for the `times`th time in a row, which has a course too:
- * that is the one to follow. What is shorter, or does the same with no larger tensors, may be what the program does now and
- * then, and has to come more often. */
-bool spw_branch_is_nearer(const struct spw_course *course, const struct spw_course *other, unsigned times);
+ * that is the one to follow. What is shorter, or does the same with no larger tensors and was followed before, may be what
+ * the program does now and then, and has to come more often. */
+bool spw_branch_is_nearer(const struct spw_course *course, const struct spw_tuned_iteration *other, unsigned times);
 #endif

@@ -300,7 +300,7 @@ static bool next_iteration(struct spw_device_loop *p)
 static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
     (void)spw_tuning_improve(p->on.device, tuned, false);
-    const bool is_nearer = p->on.now && spw_branch_is_nearer(p->on.now->course, tuned->course, p->ended_in_a_row);
+    const bool is_nearer = p->on.now && spw_branch_is_nearer(p->on.now->course, tuned, p->ended_in_a_row);
     const bool is_better = is_nearer && (tuned->plan->predicted_us < INFINITY || !p->on.now->number);
     if (p->on.now && !is_better)
         return false;
