@@ -261,11 +261,12 @@ void spw_plan_executor_recognise(struct spw_plan_executor *on, const struct spw_
         const struct spw_course_tensor *tensor = tensor_of_hit(on, op, operation, i);
         struct spw_block *b = tensor && may_be_another(on, tensor, operation) ? stranger(op->hits[i]) : NULL;
         const uint32_t t = b ? (uint32_t)(tensor - course->tensors) : SPW_NO_INDEX;
+        struct spw_block *former = b ? block_of(on, t) : NULL; /* before its name is another's */
         if (b && t < course->live_count && on->is_missing[t] && b->size_bytes == tensor->bytes) {
             found(on, t, b);
         } else if (b && spw_cursor_recognise(&on->place.cursor, t, b->serial)) {
-            if (on->blocks[t])
-                on->blocks[t]->expected = 0;
+            if (former)
+                former->expected = 0;
             on->blocks[t] = b;
             b->expected = t + 1;
         }
