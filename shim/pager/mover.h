@@ -20,7 +20,7 @@ extern struct spw_moved spw_moved;
  * some microseconds; of 32 KiB where the program itself copies to the device often: once for SPW_PIECE_OFTEN of our copies
  * or more, since the start. */
 #define SPW_PIECE_US 300.0
-enum { SPW_PIECE_LEAST = 32 << 10, SPW_PIECE_LEAST_ALONE = 512 << 10, SPW_PIECE_MOST = 16 << 20, SPW_PIECE_OFTEN = 8 };
+enum { SPW_PIECE_LEAST = 32 << 10, SPW_PIECE_LEAST_ALONE = 512 << 10, SPW_PIECE_MOST = 16 << 20, SPW_PIECE_OFTEN = 2 };
 
 /* Takes what the block lacks from the pool of its device and maps it, with access for its device and the peers that may use
  * it. On failure the block stays absent and has no memory, except for what the driver refuses to unmap: that stays mapped,

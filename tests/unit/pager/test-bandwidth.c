@@ -244,7 +244,7 @@ static void what_is_copied_goes_in_pieces_that_take_a_third_of_a_millisecond(voi
         double times;
         unsigned long long copies; /* the program's, for eight of ours */
         unsigned out, in;
-    } links[] = {{1, 0, 1, 1}, {2, 0, 2, 1}, {1000, 0, 2, 2}, {1000, 1, LARGE >> 15, LARGE >> 15}};
+    } links[] = {{1, 0, 1, 1}, {2, 0, 2, 1}, {1000, 3, 2, 2}, {1000, 4, LARGE >> 15, LARGE >> 15}};
     for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
         assert_int_equal(begin(NULL), 0);
         spw_bandwidth_reset();
