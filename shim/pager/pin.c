@@ -1,5 +1,7 @@
 /* pin.c - keeps allocations resident for good: what graphs, textures and other processes know by address. */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "residency.h"
 #include "transfers.h"
@@ -93,23 +95,29 @@ struct due { /* addresses that something knows together */
     size_t count;
 };
 
-static struct spw_object *due_on(const struct spw_device *d, const struct due *due, size_t i)
+static int by_address(const void *a, const void *b)
 {
-    struct spw_object *o = spw_object_at_locked(due->list[i]);
-    return o && o->device == d->ordinal && o->kind == SPW_KIND_BLOCK && !spw_block_of(o)->pinned ? o : NULL;
+    const CUdeviceptr x = *(const CUdeviceptr *)a, y = *(const CUdeviceptr *)b;
+    return x < y ? -1 : x > y;
 }
 
-/* What is not in place yet of all that is to be. */
+/* What is not in place yet of all that is to be, each once; without memory, as often as it is due. */
 static uint64_t due_bytes(const struct spw_device *d, const struct due *due)
 {
+    CUdeviceptr *sorted = malloc(due->count * sizeof(*sorted));
+    const struct spw_object *last = NULL;
     uint64_t bytes = 0;
-    for (size_t i = 0; i < due->count; i++) {
-        struct spw_object *o = due_on(d, due, i);
-        size_t before = 0;
-        while (o && before < i && spw_object_at_locked(due->list[before]) != o)
-            before++;
-        bytes += o && before == i ? spw_block_mapped_bytes(d, spw_block_of(o)) : 0;
+    if (sorted) {
+        memcpy(sorted, due->list, due->count * sizeof(*sorted));
+        qsort(sorted, due->count, sizeof(*sorted), by_address);
     }
+    for (size_t i = 0; i < due->count; i++) {
+        struct spw_object *o = spw_object_at_locked(sorted ? sorted[i] : due->list[i]);
+        if (o && o != last && o->device == d->ordinal && o->kind == SPW_KIND_BLOCK && !spw_block_of(o)->pinned)
+            bytes += spw_block_mapped_bytes(d, spw_block_of(o));
+        last = o;
+    }
+    free(sorted);
     return bytes;
 }
 
@@ -184,22 +192,24 @@ void spw_pin_lasting(CUdeviceptr address, const char *why)
     spw_pin_address(address, why);
 }
 
-void spw_pin_of_node(const CUdeviceptr *list, size_t count, const char *why)
+static void add_of_node(const CUdeviceptr *list, size_t count)
 {
     spw_lock();
     for (size_t i = 0; i < count; i++)
         spw_lasting_add_of_node_locked(list[i]);
     spw_unlock();
+}
+
+void spw_pin_of_node(const CUdeviceptr *list, size_t count, const char *why)
+{
+    add_of_node(list, count);
     spw_pin_addresses(list, count, why);
 }
 
 void spw_pin_of_kernel_node(const CUdeviceptr *list, size_t count, const char *why)
 {
     int r = 0;
-    spw_lock();
-    for (size_t i = 0; i < count; i++)
-        spw_lasting_add_of_node_locked(list[i]);
-    spw_unlock();
+    add_of_node(list, count);
     for (size_t i = 0; i < count && r == 0; i++)
         r = pin(list[i], NULL, why);
 }
