@@ -128,10 +128,10 @@ static bool drop_void_host_copies(void)
     return given;
 }
 
-/* Its only copy, which nobody writes or reads. */
+/* No copy that may be in flight writes or reads it. */
 static bool can_lie_elsewhere_on_host(struct spw_device *d, const struct spw_block *b)
 {
-    return b->host_copy && b->object.attention & SPW_ABSENT && spw_copies_done_locked(d, b);
+    return b->host_copy && spw_copies_done_locked(d, b);
 }
 
 static int by_host_copy(const void *a, const void *b)

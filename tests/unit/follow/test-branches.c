@@ -18,7 +18,7 @@ enum { KNOWN_AFTER = 5, /* steps until a plan is in place */ MOST = 16 /* strang
 
 static struct training_loop loop;
 
-static void strange(unsigned count)
+static void with_another_kernel(unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
         assert_true(loop_launch(&loop, 999, &loop.weights[3], 1, 1));
@@ -27,8 +27,9 @@ static void strange(unsigned count)
     }
 }
 
-static unsigned behind, how_many; /* operations of the step; how many strange ones come there */
-static CUdeviceptr kept;          /* a tensor of the branch's own */
+static void (*strange)(unsigned count) = with_another_kernel; /* operations that the course does not have there */
+static unsigned behind, how_many;                             /* operations of the step; how many strange ones come there */
+static CUdeviceptr kept;                                      /* a tensor of the branch's own */
 static bool keeps;
 static unsigned layer_behind; /* that the first operation behind the branch is of, where it keeps something */
 
@@ -129,6 +130,41 @@ static void what_a_branch_keeps_is_not_taken_for_what_the_course_has(void **stat
     keeps = false;
 }
 
+/* One step: what it moves is moved by plan, and at most so much comes on demand. */
+static void goes_by_plan(unsigned on_demand)
+{
+    const uint64_t restored = spw_transfer_counts.restored_count, copies_in = fake_counts()->copies_in;
+    loop_step(&loop);
+    assert_true(spw_transfer_counts.restored_count > restored);
+    assert_true(fake_counts()->copies_in - copies_in <= spw_transfer_counts.restored_count - restored + on_demand);
+}
+
+/* The kernel of the course's last operation, as a library has one for all products, on another tensor and one of that one's.
+ */
+static void with_the_kernel_of_another_operation(unsigned count)
+{
+    CUdeviceptr hits[] = {loop.weights[0], loop.weights[2]};
+    for (unsigned i = 0; i < count; i++) {
+        assert_true(loop_launch(&loop, LOOP_BACKWARD, hits, 2, 2));
+        for (unsigned k = 0; k < 2; k++)
+            fake_expect(loop.stream, hits[k], LOOP_BYTES, loop.weight_values[k ? 2 : 0]);
+        loop_end_launch(&loop);
+    }
+}
+
+static void a_kernel_of_the_course_on_other_tensors_is_not_taken_for_its_operation(void **state)
+{
+    strange = with_the_kernel_of_another_operation;
+    for (unsigned i = 0; i < 2; i++) {
+        loop_start(&loop, SHORT, SPW_PLAN_WAIT);
+        loop_steps(&loop, begun[i]);
+        all_go_by_plan(with_some, LOOP_LAYERS / 2, 8);
+        loop_steps(&loop, 3);
+        goes_by_plan(0);
+    }
+    strange = with_another_kernel;
+}
+
 static void too_much_in_between_is_another_iteration(void **state)
 {
     loop_start(&loop, SHORT, SPW_PLAN_WAIT);
@@ -156,15 +192,6 @@ static void what_is_left_out_for_good_is_planned_without(void **state)
     loop_steps(&loop, 10);
     assert_int_equal(spw_plan_stats[0].planned_iterations - planned, 10);
     loop_check(&loop);
-}
-
-/* One step: what it moves is moved by plan, and at most so much comes on demand. */
-static void goes_by_plan(unsigned on_demand)
-{
-    const uint64_t restored = spw_transfer_counts.restored_count, copies_in = fake_counts()->copies_in;
-    loop_step(&loop);
-    assert_true(spw_transfer_counts.restored_count > restored);
-    assert_true(fake_counts()->copies_in - copies_in <= spw_transfer_counts.restored_count - restored + on_demand);
 }
 
 /* The same operations on smaller tensors in turn, as sequences of several lengths are: all go by one plan. */
@@ -223,6 +250,7 @@ int main(void)
         cmocka_unit_test(what_comes_in_between_leaves_the_plan_in_force),
         cmocka_unit_test(what_is_left_out_leaves_the_plan_in_force),
         cmocka_unit_test(what_a_branch_keeps_is_not_taken_for_what_the_course_has),
+        cmocka_unit_test(a_kernel_of_the_course_on_other_tensors_is_not_taken_for_its_operation),
         cmocka_unit_test(too_much_in_between_is_another_iteration),
         cmocka_unit_test(tensors_of_other_sizes_are_moved_by_plan),
         cmocka_unit_test(steps_of_other_sizes_each_time_get_a_plan),

@@ -227,29 +227,6 @@ static void a_refusal_for_want_of_host_memory_names_a_host_budget(void **state)
     fake_run_all();
 }
 
-/* What the program has freed leaves gaps there: there is room on the host, though not in one place. */
-/* promise: host-budget */
-static void gaps_on_the_host_are_closed_before_a_victim_is_refused(void **state)
-{
-    CUdeviceptr a[4];
-    begin(2 * BYTES, 4 * BYTES);
-    for (unsigned i = 0; i < 4; i++) {
-        a[i] = allocate(BYTES);
-        fill(a[i], (unsigned char)(i + 1));
-        leave(a[i]);
-        fake_run_all();
-    }
-    assert_int_equal(spw_free(a[0], NULL), 0);
-    assert_int_equal(spw_free(a[2], NULL), 0);
-    const CUdeviceptr large = allocate(2 * BYTES);
-    assert_int_equal(fill_on(s, large, 2 * BYTES, 5), 0);
-    expect(a[1], 2); /* for which the large one goes */
-    expect(a[3], 4);
-    assert_int_equal(expect_on(s, large, 2 * BYTES, 5), 0);
-    fake_run_all();
-    check_blocks();
-}
-
 static void *leave_the_call_late(void *op)
 {
     usleep(1000 * 1000);
@@ -582,7 +559,6 @@ int main(void)
         cmocka_unit_test(host_memory_that_one_device_can_do_without_serves_another),
         cmocka_unit_test(what_the_host_holds_of_one_device_is_not_promised_to_another),
         cmocka_unit_test(a_refusal_for_want_of_host_memory_names_a_host_budget),
-        cmocka_unit_test(gaps_on_the_host_are_closed_before_a_victim_is_refused),
         cmocka_unit_test(a_victim_that_is_busy_is_waited_for),
         cmocka_unit_test(a_victim_that_stays_busy_is_not_called_out_of_memory),
         cmocka_unit_test(a_victim_that_is_busy_is_waited_for_where_the_host_has_no_room_for_others),
