@@ -2,6 +2,7 @@
 and the slider, asks nobody for anything, and lets no name from a trace get out of its place.
 
 argv[1]: the program that writes made-up traces (page/write-trace.c). Screenshots are kept in PAGE_SCREENSHOTS when it is set."""
+import functools
 import itertools
 import json
 import os
@@ -44,21 +45,31 @@ def place(name):
     return os.path.join(folder.name, name)
 
 
+@functools.cache
+def reported(trace):
+    """The page of a trace, and the figures on it as text."""
+    page = trace.removesuffix(".trace") + ".html"
+    return page, run(SPILLWAY, "report", trace, "--html", page, "--json")
+
+
+def page_and_report(trace):
+    page, text = reported(trace)
+    return page, json.loads(text)
+
+
 def made_up(kind):
     """A made-up trace, its page, and its figures."""
-    trace, page = place(kind + ".trace"), place(kind + ".html")
-    if not os.path.exists(page):
+    trace = place(kind + ".trace")
+    if not os.path.exists(trace):
         run(WRITE_TRACE, trace, kind)
-        run(SPILLWAY, "report", trace, "--html", page)
-    return page, json.loads(run(SPILLWAY, "report", trace, "--json"))
+    return page_and_report(trace)
 
 
 def workload():
-    trace, page = place("gpt.trace"), place("gpt.html")
-    if not os.path.exists(page):
+    trace = place("gpt.trace")
+    if not os.path.exists(trace):
         run(SPILLWAY, "trace", "--output", trace, "--", os.path.join(WORKLOADS, "gpt"))
-        run(SPILLWAY, "report", trace, "--html", page)
-    return page, json.loads(run(SPILLWAY, "report", trace, "--json"))
+    return page_and_report(trace)
 
 
 def shown(page, width=1400, dark=False, slower=1):
