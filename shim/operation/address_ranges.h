@@ -1,5 +1,5 @@
-/* address_ranges.h - between which numbers an address lies that a kernel may follow: one of a tensor, or of memory that is
- * not ours. For the kernels that look for such words in device memory. */
+/* address_ranges.h - the ranges of numbers that can be addresses of tensors, or of device memory that is not ours. Kernels
+ * that search device memory for addresses are given these ranges. */
 #ifndef SPILLWAY_SHIM_ADDRESS_RANGES_H
 #define SPILLWAY_SHIM_ADDRESS_RANGES_H
 #include "arena.h"
@@ -8,11 +8,12 @@
 
 struct spw_address_ranges {
     struct spw_address_range {
-        uint64_t low, extent; /* 0: none */
+        uint64_t low, extent; /* bytes; 0: the range is empty */
     } in[2];
 };
 
-/* As things are: memory that is not ours may be met later (outside.h). Any thread. */
+/* Returns the ranges as they are at this moment. Memory that is not ours may be found later and extend the second range
+ * (outside.h). Any thread may call this. */
 static inline struct spw_address_ranges spw_address_ranges_now(void)
 {
     struct spw_address_ranges r = {{{spw_arena_low, spw_arena_high - spw_arena_low}}};

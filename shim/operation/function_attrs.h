@@ -1,13 +1,13 @@
-/* function_attrs.h - what the program has told the driver about how its functions are to run, as far as a launch does not
- * say it itself: attributes, cache and shared memory configurations. Engine lock. */
+/* function_attrs.h - remembers the settings that the program last made for its functions beside what each launch says
+ * itself: attributes, cache and shared memory configurations. The caller holds the engine lock. */
 #ifndef SPILLWAY_SHIM_FUNCTION_ATTRS_H
 #define SPILLWAY_SHIM_FUNCTION_ATTRS_H
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The function, kernel or context (NULL: the current one, whichever that is) is told `value` of the matter `what`, a number
- * that tells calls and attributes apart. False: that is what it was told last. What is told for the first time differs, and
- * all of it does where there is no memory. */
+/* Notes that the program sets `what` to `value` for a function, kernel or context (`whose`; NULL: whatever context is
+ * current). `what` is a number that tells the calls and attributes apart. Returns false if this is the value that was set
+ * last. Returns true the first time, and always if there is no memory for the note. */
 bool spw_function_attrs_differs(const void *whose, unsigned what, uint64_t value);
 
 void spw_function_attrs_reset(void); /* forgets everything */

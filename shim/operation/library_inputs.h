@@ -1,17 +1,18 @@
-/* library_inputs.h - what a library's documentation says of a call under way: at these addresses its kernels only read, and
- * in this memory they work.
+/* library_inputs.h - what a library's documentation promises about the call that a thread is in: the addresses at which its
+ * kernels only read, and the memory that is its workspace.
  *
- * Kernels of cuBLAS get their matrices in structures whose types say nothing, so of their launches alone it could only be
- * believed that they leave A and B alike. The call that launches them names both as input. That is a promise, not an
- * observation: nothing has to be shown before a tensor made of A is dropped, and none has to be back for such a launch.
+ * cuBLAS passes matrices to its kernels in structures whose types say nothing, so launches alone could only lead to the
+ * belief that they leave A and B unchanged. The library's call names both as inputs. That is a promise, not an observation:
+ * nothing has to be verified before a tensor made from A is dropped, and no dropped tensor has to be made again before such
+ * a launch.
  *
- * A launch is given an input where one of its parameters is exactly that address. What is given to it elsewhere, in the same
- * allocation or not, is as it would be without the call.
+ * A launch is given an input where one of its parameters is exactly that address. Anything else that it is given, in the
+ * same allocation or not, is treated as if there were no promise.
  *
- * The workspace of a call holds nothing when the call begins that it could rely on, since the program may hand the same one
- * to every call. So the first launch that is given an address in there depends on what the call itself has set there
- * before, and on nothing else: it may be run again in other memory that was set alike. A later launch of the call may read
- * there what the first one wrote: it is as without the call. */
+ * The workspace of a call holds nothing of value when the call begins, since the program may hand the same workspace to
+ * every call. So the first launch that is given an address in the workspace depends only on what the call itself has set
+ * there before: it can be run again in other memory that was set in the same way. A later launch of the call may read there
+ * what the first one wrote, so it is treated as if there were no promise. */
 #ifndef SPILLWAY_SHIM_LIBRARY_INPUTS_H
 #define SPILLWAY_SHIM_LIBRARY_INPUTS_H
 #include <cuda.h>
@@ -21,41 +22,42 @@
 enum {
     SPW_LIBRARY_INPUTS = 3,
     SPW_LIBRARY_SETS = 4,
-    SPW_WORKSPACE_SHARE = 16 /* a workspace for replays is one in so many of the budget at most */
+    SPW_WORKSPACE_SHARE = 16 /* the workspace for replays takes at most this fraction (1/16) of the budget */
 };
 
 struct spw_call_args;
 
-struct spw_library_set { /* of a row of elements */
+struct spw_library_set { /* a row of elements that the call set */
     CUdeviceptr to;
     uint64_t count;
     uint32_t value, element_bytes;
 };
 
 struct spw_library_inputs {
-    CUdeviceptr address[SPW_LIBRARY_INPUTS]; /* of device memory; 0: none */
+    CUdeviceptr address[SPW_LIBRARY_INPUTS]; /* addresses in device memory; 0: none */
     CUdeviceptr workspace;
-    uint64_t workspace_bytes; /* 0: it has none, or it was used in another way than a replay could do again */
+    uint64_t workspace_bytes; /* 0: there is no workspace, or it was used in a way that a replay could not repeat */
     struct spw_library_set sets[SPW_LIBRARY_SETS];
-    unsigned set_count; /* filled in as the call goes on */
-    uint64_t epoch;     /* likewise: of versions, when it began: what came before that, nobody has noted */
+    unsigned set_count; /* grows during the call */
+    uint64_t epoch;     /* of versions, when the call began: nobody has noted what came before */
 };
 
-/* The calling thread enters a call that only reads at these addresses; answers those of the call around it, which come back
- * with spw_library_inputs_leave(). One that is written as well is not among them: that is for the caller to see to. */
+/* The first is called when the thread enters a library call that only reads at these addresses. It returns the inputs of
+ * the call around it, which the caller hands to the second when the call ends. The caller must leave out an address that
+ * the call also writes. */
 struct spw_library_inputs spw_library_inputs_enter(const struct spw_library_inputs *inputs);
 void spw_library_inputs_leave(const struct spw_library_inputs *around);
 
-/* A bit for each of the first `count` hits, 64 at most, that the call which the thread is in promises to only read. */
+/* Returns a bit for each of the first `count` hits, 64 at most, that the thread's library call promises to only read. */
 uint64_t spw_library_inputs_among(const CUdeviceptr *hits, unsigned count);
 
-/* Likewise, that lie in its workspace, where that still holds nothing but what the call has set. None where one of the last
- * `doubtful` hits does, which may be a number. */
+/* Returns a bit for each hit in the workspace of that call, as long as the workspace holds only what the call has set.
+ * Returns 0 if one of the last `doubtful` hits lies there, as that one may be a number instead of an address. */
 uint64_t spw_library_workspace_among(const CUdeviceptr *hits, unsigned count, unsigned doubtful);
 
-/* The call that the thread is in, with its workspace; NULL: it is in none that has one. */
+/* Returns the library call that the thread is in, if it has a usable workspace; else NULL. */
 const struct spw_library_inputs *spw_library_with_workspace(void);
 
-/* The thread submits an operation that may write at these hits. */
+/* Notes that the thread submits an operation which may write at these hits. */
 void spw_library_workspace_used(const struct spw_call_args *submission, const CUdeviceptr *hits, unsigned count);
 #endif

@@ -1,6 +1,7 @@
-/* module_variables.h - the variables of a module that the program has asked for by name, in a list.
+/* module_variables.h - a list of the variables of a module that the program has asked for by name.
  *
- * What the program writes to them is written to those of the twin as well (twins.h). Engine lock throughout. */
+ * Copies and sets of the program to these variables are repeated in the twin (twins.h). The caller holds the engine lock
+ * throughout. */
 #ifndef SPILLWAY_SHIM_MODULE_VARIABLES_H
 #define SPILLWAY_SHIM_MODULE_VARIABLES_H
 #include <cuda.h>
@@ -11,22 +12,22 @@ struct spw_stream;
 
 struct spw_module_variable {
     char *name;
-    CUcontext context; /* where it has that address */
+    CUcontext context; /* the context in which the variable has that address */
     CUdeviceptr address;
     size_t bytes;
-    bool is_written;       /* by copies or sets of the program's */
-    bool is_being_written; /* by one that the driver has not answered yet */
+    bool is_written;       /* by a copy or set of the program */
+    bool is_being_written; /* by a copy or set that the driver has not returned from */
     struct spw_module_variable *next;
 };
 
-/* 0 or -ENOMEM. */
+/* Adds a variable. Returns 0 or -ENOMEM. */
 int spw_module_variables_add(struct spw_module_variable **list, const char *name, CUcontext context, CUdeviceptr address,
                              size_t bytes);
 
-/* The one that begins at the address; NULL. */
+/* Returns the variable that begins at the address, or NULL. */
 struct spw_module_variable *spw_module_variables_find(struct spw_module_variable *list, CUdeviceptr address);
 
-/* Those of a context; NULL: all. */
+/* Frees the variables of a context; with NULL, all. */
 void spw_module_variables_free(struct spw_module_variable **list, const CUcontext *of);
 
 static inline bool spw_module_variable_overlaps(const struct spw_module_variable *v, CUdeviceptr address, size_t bytes)
@@ -34,22 +35,22 @@ static inline bool spw_module_variable_overlaps(const struct spw_module_variable
     return address < v->address + v->bytes && address + bytes > v->address;
 }
 
-/* A copy or set is about to write there: true where that is to one of them. All such calls have been answered; some have
- * not.
- */
+/* The first is called before the program copies to or sets memory; it marks the variables that are concerned, and returns
+ * true if there is any. The second is called when all such calls have returned: none is being written any more. */
 bool spw_module_variables_write(struct spw_module_variable *list, CUdeviceptr address, size_t bytes);
 void spw_module_variables_written(struct spw_module_variable *list);
-/* `or_written`: or has been. */
+/* Returns true if a variable is being written; with `or_written`, also if one was written before. */
 bool spw_module_variables_being_written(const struct spw_module_variable *list, bool or_written);
 
-/* Copies those of the context that were written to the ones of the same names in another load of the module, or library, in
- * the order of the stream. 0; -ESTALE: one has another size there; or a failure of the driver. */
+/* Copies the written variables of the context to those of the same names in another load of the module or library, in the
+ * order of the stream. Returns 0, -ESTALE if a variable has another size there, or a failure of the driver. */
 int spw_module_variables_copy(const struct spw_module_variable *list, CUcontext context, void *handle, bool is_library,
                               const struct spw_stream *s);
 
-/* Some word of the host's memory is an address of ours. */
+/* Returns true if a word of this host memory is an address of ours. */
 bool spw_holds_addresses(const void *from, size_t bytes);
 
-/* Page-locked memory: a copy may read it after the program has changed it. */
+/* Returns true if the host memory is known to the driver (page-locked): a copy may read it after the program has changed
+ * it. */
 bool spw_may_change_yet(const void *from);
 #endif

@@ -1,4 +1,5 @@
-/* op.h - an operation of the program while it is begun, submitted and ended: what it may touch, and what is known of it. */
+/* op.h - an operation of the program from its beginning to its end: the memory that it may touch, and what is known about
+ * it. */
 #ifndef SPILLWAY_SHIM_OP_H
 #define SPILLWAY_SHIM_OP_H
 #include "durations.h"
@@ -12,55 +13,60 @@ struct spw_recorded_op;
 struct spw_probe;
 
 struct spw_op {
-    CUstream handle;   /* as the driver will get it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
-    CUdeviceptr *hits; /* addresses that it may touch; the caller's array, with room for more behind */
+    CUstream handle;   /* the stream as the driver gets it: CU_STREAM_PER_THREAD where a per-thread call said 0 */
+    CUdeviceptr *hits; /* the addresses that it may touch, in the caller's array, which has room for `room` addresses */
     unsigned count, room;
-    CUdeviceptr *long_hits; /* NULL, or of malloc() and the same as `hits`. Begin makes one where tables lead to more than
-                             * there is room for. The caller frees it, whether or not begin succeeds */
-    unsigned read_only;     /* the last so many of them are only read */
-    unsigned doubtful;      /* of a launch: the last so many are in places that are not trusted (scan.h) */
-    const struct spw_scan_doubted *doubted; /* hits that it is not known by (scan.h); NULL: none. Only until begin returns */
-    bool follows_no_tables;                 /* it moves bytes and reads none of them as addresses */
-    bool everything;                        /* it could not be found out what it touches */
-    CUfunction function;                    /* for messages: the kernel, or NULL */
-    const char *name;                       /* for messages: the driver call */
-    struct spw_signature signature;         /* what it is, for recognising it */
-    /* What the driver will be told (recorded_op.h); NULL: it is not kept for later. */
+    CUdeviceptr *long_hits;                 /* NULL, or an array from malloc() that replaces `hits`. spw_op_begin() makes one
+                                             * if pointer tables lead to more addresses than there is room for. The caller
+                                             * frees it, whether or not begin succeeds */
+    unsigned read_only;                     /* number of hits, the last ones, that are only read */
+    unsigned doubtful;                      /* of a launch: number of hits, the last ones, that lie in untrusted places
+                                             * (scan.h) */
+    const struct spw_scan_doubted *doubted; /* the hits by which the operation is not recognised (scan.h); NULL: none. Valid
+                                             * only until begin returns */
+    bool follows_no_tables;                 /* it moves bytes and does not read any of them as an address */
+    bool everything;                        /* it may touch anything: its addresses could not be found out */
+    CUfunction function;                    /* the kernel, or NULL */
+    const char *name;                       /* the driver call, for messages */
+    struct spw_signature signature;         /* what it is recognised by */
+    /* The arguments for the driver (recorded_op.h); NULL: they cannot be kept. */
     const struct spw_call_args *submission;
     struct spw_stream *stream; /* set by begin */
-    bool reads_early;          /* set by begin, on its slow way: spw_op_begin_early() */
-    /* Set by begin: what measures how long it runs, or NULL. The caller gives it to spw_duration_before() and _after(),
+    bool reads_early;          /* set by spw_op_begin_early(): it may read before its stream has come that far */
+    /* Set by begin: the measurement of its duration, or NULL. The caller calls spw_duration_before() and _after() with it,
      * directly around the driver call, and ends the operation after that. */
     struct spw_duration *timed;
-    /* Set by begin. Those of the hits that lie behind `count` were reached through pointer tables. */
+    /* Set by begin: number of hits, including those found through pointer tables, which lie behind `count`. */
     unsigned reached;
-    /* Of a launch, while versions are kept (versions.h), and not for later than that: what it is a launch of, and that again
-     * where it is believed of this one. */
+    /* Of a launch, while versions are kept (versions.h), and valid only during the operation: its class, and the same again
+     * if this launch may be believed to act like its class. */
     struct spw_launch_class *class;
     const struct spw_launch_class *believed;
-    uint64_t writes; /* bit per hit: what that said when the operation was looked at. What is learned while it is being begun
-                      * holds for later ones: all that is noted of this one has to agree */
-    uint64_t spared; /* bit per hit: it is in a place that is not trusted, and believed not to be written through */
-    uint64_t fresh;  /* bit per hit: nothing was ever written there, so it is written now (versions.h) */
-    uint64_t inputs; /* bit per hit: the library that launches promises to only read there (library_inputs.h) */
-    uint64_t scratch; /* bit per hit: it lies in the workspace of the library's call, and holds nothing else than what the
-                       * call has set there */
-    /* Set while it is told of (follower.h), while versions are kept: it is to be kept as operation `wish` - 1
-     * of the course. */
+    uint64_t writes;  /* bit per hit: what the class said when the operation was looked at. What is learned while the
+                       * operation is being begun holds for later ones only, so that all notes about this one agree */
+    uint64_t spared;  /* bit per hit: it lies in an untrusted place, and nothing is believed to be written through it */
+    uint64_t fresh;   /* bit per hit: nothing was ever written there, so this launch is taken to write it (versions.h) */
+    uint64_t inputs;  /* bit per hit: the library that launches promises to only read there (library_inputs.h) */
+    uint64_t scratch; /* bit per hit: it lies in the workspace of the library call, which holds only what the call has set */
+    /* Set by the follower (follower.h) while versions are kept: the operation is to be kept as operation `wish` - 1 of the
+     * course. 0: it is not. */
     uint32_t wish;
-    /* Then: what was kept, held until the driver has answered; NULL: `verdict` says why not. */
+    /* Set if `wish` is: the recorded operation, held until the driver call has returned. NULL: `verdict` is the reason why
+     * not. */
     struct spw_recorded_op *recorded_op;
     enum spw_replay_verdict verdict;
-    struct spw_probe *probe; /* set by begin: spw_probe_after() comes directly behind the driver's call; else NULL */
+    struct spw_probe *probe; /* set by begin: spw_probe_after() has to be called directly after the driver call; NULL: no
+                              * probe */
 };
 
-/* Whether it may write what the hit leads to: what was reached through tables, yes; what the call only reads, no. */
+/* Returns true if the operation may write what the hit leads to. That holds for whatever was reached through tables, and
+ * not for what the call only reads. */
 static inline bool spw_op_may_write_hit(const struct spw_op *op, unsigned hit)
 {
     return hit >= op->count || hit < op->count - op->read_only;
 }
 
-/* The same as far as is known: what a kernel has never been seen to write, it is believed not to. */
+/* The same, taking beliefs into account: what a kernel was never seen to write, it is believed not to write. */
 static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
 {
     const bool is_read = hit < 64 && (op->spared | op->inputs) >> hit & 1, is_fresh = hit < 64 && op->fresh >> hit & 1;
@@ -68,20 +74,21 @@ static inline bool spw_op_writes_hit(const struct spw_op *op, unsigned hit)
     return hit >= op->count || (hit < op->count - op->read_only && !is_read && (is_fresh || is_written));
 }
 
-/* Of a launch: that it only reads there is told by the kernel's type, or by the library that launches it. */
+/* Of a launch: returns true if the kernel's type or the library that launches it says that it only reads there. */
 static inline bool spw_op_is_told_to_read_hit(const struct spw_op *op, unsigned hit)
 {
     return (hit < 64 && op->inputs >> hit & 1) || spw_launch_class_is_constant(op->class, hit);
 }
 
-/* False where the call, the kernel's type or its library says that it only reads. What was observed of it does not count. */
+/* Returns false if the call, the kernel's type or its library says that it only reads there. What was observed does not
+ * count. */
 static inline bool spw_op_may_change_hit(const struct spw_op *op, unsigned hit)
 {
     return spw_op_may_write_hit(op, hit) && !(op->function && spw_op_is_told_to_read_hit(op, hit));
 }
 
-/* What a launch is given, and is not known to write, while nobody tells that it only reads it: that it leaves it alike is a
- * belief. */
+/* Returns true if it is only a belief that the launch leaves this hit unchanged: it was not observed to write it, and
+ * neither type nor library says that it only reads it. */
 static inline bool spw_op_believes_hit(const struct spw_op *op, unsigned hit)
 {
     return op->function && spw_op_may_write_hit(op, hit) && !spw_op_writes_hit(op, hit) &&

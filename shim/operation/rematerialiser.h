@@ -1,9 +1,10 @@
-/* rematerialiser.h - what makes dropped blocks again, as the rooms below it see it.
+/* rematerialiser.h - the functions through which lower rooms have dropped blocks made again.
  *
- * Operations and the pager know that a block may be dropped, and what for; whether one may be, how what is made in its place
- * is compared, and how it is made are the affair of the rooms above, which are asked through these functions alone. They
- * are called with the engine lock held, and, where they end in _unlocking, the slow lock of the device as well: these let go
- * of the engine lock while they wait. Nobody calls one while nothing was ever dropped but `may_drop` and `kept`. */
+ * Operations and the pager know that a block may be dropped, and what for. Whether a given block may be dropped, how the
+ * block that is made in its place is compared, and how it is made is up to the rooms above; they are asked through these
+ * functions alone. The caller holds the engine lock. For functions that end in _unlocking the caller also holds the slow
+ * lock of the device; they release the engine lock while they wait. As long as nothing was ever dropped, only `may_drop`
+ * and `kept` are called. */
 #ifndef SPILLWAY_SHIM_REMATERIALISER_H
 #define SPILLWAY_SHIM_REMATERIALISER_H
 #include "ours.h"
@@ -21,45 +22,47 @@ struct spw_versioned;
 enum spw_due { SPW_DUE_NOT, SPW_DUE_BY_COPY, SPW_DUE_BY_DIGEST };
 
 struct spw_rematerialiser {
-    /* An operation that was asked to be kept (op->wish) is: before the driver is told of it, in time to save what it is
-     * about to overwrite. Negative: it cannot be replayed, and is void. */
+    /* An operation that was to be kept (op->wish) has been recorded, and the driver is called next: saves what the
+     * operation is about to overwrite. A negative result means that it cannot be replayed; the caller makes it void. */
     int (*kept)(struct spw_op *op, struct spw_recorded_op *recorded_op);
 
-    /* Something is about to happen to `what`: whatever would be made of it on the device is made now, submitted to `s`,
-     * NULL: to none in particular. NULL: whatever is dropped. Where `what` may be written but `is_known` says that it is
-     * not known to be, retained blocks of which nothing is to be made now are left dropped. Negative, which is said: it
-     * could not be done, and that must not happen, since bytes would be lost. */
+    /* Something is about to happen to `what` (NULL: to all that is dropped): makes every dropped block that depends on it,
+     * on the device, and submits that to `s` (NULL: any stream). With `is_known`, `what` is certain to change, so retained
+     * blocks that nothing is to be made from at present are given up; without it, `what` is only not known to be unchanged,
+     * and these stay dropped. Negative, after a warning: a block could not be made, and the change must not happen, since
+     * bytes would be lost. */
     int (*rescue_unlocking)(struct spw_device *d, const struct spw_versioned *what, bool is_known, struct spw_stream *s);
 
-    /* Makes the bytes of a dropped block. 0 or a failure; then it stays dropped (replay.h). */
+    /* Makes the bytes of a dropped block. Returns 0 or a failure; then the block stays dropped (replay.h). */
     int (*make_unlocking)(struct spw_device *d, struct spw_block *b, struct spw_stream *s);
 
-    /* False: the block must not be dropped, since its making cannot be watched or was wrong once. */
+    /* Returns false if the block must not be dropped, because a replay of it could not be verified or was wrong once. */
     bool (*may_drop)(const struct spw_device *d, const struct spw_block *b);
 
-    /* The block is about to be dropped: whether what is made in its place will be compared, and with what. */
+    /* The block is about to be dropped. Returns whether its replacement will be compared, and how: with a copy or with a
+     * digest. */
     enum spw_due (*due)(struct spw_device *d, const struct spw_block *b);
 
-    /* It is, and its copy out was submitted where it is due by one: sees to what it will be compared with, which is one of
-     * its uses. False: it must not be dropped. */
+    /* The block is being dropped, and its copy out was submitted if `due` is by copy. Sets up what its replacement will be
+     * compared with, as one of the uses of the block. Returns false if the block must not be dropped. */
     bool (*dropping)(struct spw_device *d, struct spw_block *b, enum spw_due due);
 
-    /* It is not dropped after all, was made again, or nobody wants it any more. */
+    /* The block is not dropped after all, was made again, or is not wanted any more. */
     void (*not_dropped)(struct spw_block *b);
 
-    /* It is dropped, and freed before anybody had it made again. */
+    /* The block was dropped, and freed before it was made again. */
     void (*unclaimed)(const struct spw_block *b);
 };
 extern const struct spw_rematerialiser *spw_rematerialiser SPW_OURS; /* NULL: nothing is ever dropped */
 
-/* spw_rematerialiser->make_unlocking(); -ESTALE: nobody can. */
+/* Calls spw_rematerialiser->make_unlocking(); returns -ESTALE if there is no rematerialiser. */
 static inline int spw_rematerialise_unlocking(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     return spw_rematerialiser ? spw_rematerialiser->make_unlocking(d, b, s) : -ESTALE;
 }
 
-/* spw_rematerialiser->rescue_unlocking(). */
+/* Calls spw_rematerialiser->rescue_unlocking(); returns 0 if there is no rematerialiser. */
 static inline int spw_rescue_unlocking(struct spw_device *d, const struct spw_versioned *what, bool is_known,
                                        struct spw_stream *s)
 {

@@ -1,42 +1,46 @@
-/* stash.h - device memory for what small allocations held at another time: bounded, and counted in the budget.
+/* stash.h - device memory for former contents of small allocations, bounded and counted in the budget.
  *
- * An operation that reads and writes a small allocation can only be run again with what that held before. It is saved here
- * when the operation runs first, and here is put away what the allocation holds by the time that the operation runs again.
- * Engine lock throughout. */
+ * An operation that reads and writes a small allocation can only be run again with what the allocation held before. That is
+ * saved here when the operation runs first. While the operation runs again, what the allocation holds by then is put away
+ * here as well. The caller holds the engine lock throughout. */
 #ifndef SPILLWAY_SHIM_STASH_H
 #define SPILLWAY_SHIM_STASH_H
 #include "ledger.h"
 
-/* The block, which is resident for good and nobody else's, is the stash of the device (own_memory.h). 0 or -ENOMEM. */
+/* Makes the block the stash of the device (own_memory.h). The block stays resident, and nothing else uses it. Returns 0 or
+ * -ENOMEM. */
 int spw_stash_open_locked(struct spw_device *d, struct spw_block *b);
 bool spw_stash_is_open_locked(const struct spw_device *d);
 
-/* The block that is the stash; NULL: there is none. */
+/* Returns the block of the stash, or NULL if there is no stash. */
 struct spw_block *spw_stash_block_locked(const struct spw_device *d);
 
-/* There is none any more, and the block is the caller's. NULL: something is in it, or there is none; nothing happens. */
+/* Closes the stash and hands its block to the caller. Returns NULL, and does nothing, if something is in it or there is no
+ * stash. */
 struct spw_block *spw_stash_close_locked(struct spw_device *d);
 
-/* Room for so many bytes, until they are given back. -ENOSPC: there is no stash, or no room in it. What is to stay for as
- * long as an operation is kept gets it in the first half only: the other one is for what a replay puts away while it runs,
- * which must never be refused to somebody who cannot do without it. */
+/* Reserve `bytes` bytes until they are given back. They return -ENOSPC if there is no stash or no room in it. The second is
+ * for what stays as long as an operation is kept: it uses the first half only. The other half is for what a replay puts
+ * away while it runs, so that a replay is never refused that somebody depends on. */
 int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset);
 int spw_stash_take_for_long_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset);
 
-/* The bytes of the stash that one of so many takes, and those that all that a replay puts away may take together. */
+/* The first returns how many bytes of the stash a request for `bytes` takes, the second how many bytes everything that one
+ * replay puts away may take together. */
 uint64_t spw_stash_rounded(uint64_t bytes);
 uint64_t spw_stash_moment_bytes_locked(const struct spw_device *d);
 void spw_stash_give_locked(struct spw_device *d, uint32_t offset, uint64_t bytes);
 
-/* Where it lies; and that operation `number` of the stream uses something there. The stash is open. */
+/* The first returns the address of an offset in the stash; the second notes that operation `number` of the stream uses the
+ * stash. The stash must be open. */
 CUdeviceptr spw_stash_address_locked(const struct spw_device *d, uint32_t offset);
 void spw_stash_used_locked(struct spw_device *d, struct spw_stream *s, uint64_t number);
 
-/* Zeros, in the same way as the copies below. */
+/* Sets bytes of the stash to zero, ordered like the copies below. */
 int spw_stash_clear_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, uint64_t bytes, uint32_t offset);
 
-/* Copies on the stream, as a part of its operation `number`, behind whatever used the stash before: `bytes` from `address`
- * to the stash, or back. 0 or a failure of the driver: nothing was copied. */
+/* Copy `bytes` bytes from `address` to the stash, or back, on the stream, as a part of its operation `number` and behind
+ * all earlier uses of the stash. They return 0, or a failure of the driver; then nothing was copied. */
 int spw_stash_save_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,
                           uint32_t offset);
 int spw_stash_load_locked(struct spw_device *d, struct spw_stream *s, uint64_t number, CUdeviceptr address, uint64_t bytes,

@@ -1,10 +1,12 @@
-/* twin_attrs.h - attributes that functions and kernels of the program's were told, for those of the same name in a twin. */
+/* twin_attrs.h - copies the attributes that the program set for a function or kernel to the one of the same name in a
+ * twin. */
 #ifndef SPILLWAY_SHIM_TWIN_ATTRS_H
 #define SPILLWAY_SHIM_TWIN_ATTRS_H
 #include <cuda.h>
 #include <stdbool.h>
 
-/* The twin is told what the original was; both are CUkernels where `is_kernel`, and in the current context. What a kernel's
- * function was told goes before what the kernel was. 0 or a failure of the driver. */
+/* Sets the twin's attributes to the original's. Both are CUkernels if `is_kernel`, and belong to the current context.
+ * Attributes that were set for a kernel's function take precedence over those of the kernel. Returns 0 or a failure of the
+ * driver. */
 int spw_twin_attrs_copy(CUfunction original, CUfunction twin, bool is_kernel);
 #endif

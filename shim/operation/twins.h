@@ -1,23 +1,23 @@
-/* twins.h - a second instance of each module whose kernels are run again: whatever runs in it changes none of the program's
+/* twins.h - loads each module whose kernels are run again a second time, so that a replay changes none of the program's
  * variables.
  *
- * A kernel may count its calls in a variable of its module, keep states of random numbers there, or a table that the program
- * writes. So nothing that the program did not launch itself runs in the modules
- * that it loaded: probes and replays are launches of the kernel of the same name in the module's twin, which is loaded from
- * the same image (images.h) by the first operation that is to be kept, in the same context, and unloaded with the module.
+ * A kernel may count its calls in a variable of its module, or keep random number states there, or a table that the program
+ * writes. So only the program's own launches run in the modules that it loaded. Probes and replays launch the kernel of the
+ * same name in the module's twin. The twin is loaded from the same image (images.h) into the same context by the first
+ * operation that is to be kept, and unloaded with the module.
  *
- *     variables    are listed from the image (globals.h). Those that kernels can write are inputs of each launch: what they
- *                  hold before it is saved, and copied to the twin before it is run again (variables.h)
- *     constants    that the program asked for by name, and that a copy or set of its wrote, are copied to the twin before
- *                  anything runs in it after such a write, variables likewise
- *     attributes   of a function are those of the program's: compared whenever the program has told it something
- *     no twin      for a module whose image is not known or cannot be loaded again, or whose variables are seen from
- *                  elsewhere (managed ones, textures): its kernels are not replayable
- *     no state     either of one whose variables cannot be listed, are too large, or hold addresses (of tensors, or
- *                  of memory that is not ours), or whose kernels allocate memory by themselves: the same
+ *     variables    are listed from the image (globals.h). Those that kernels can write are inputs of each launch: their
+ *                  contents are saved before it, and copied to the twin before it is run again (variables.h)
+ *     constants    that the program asked for by name and wrote by a copy or set are copied to the twin before anything
+ *                  runs in it after such a write; variables likewise
+ *     attributes   of a function are copied from the program's whenever the program may have changed some
+ *     no twin      for a module whose image is not known or cannot be loaded again, or whose variables are accessible
+ *                  from elsewhere (managed ones, textures): its kernels are not replayable
+ *     no state     is known of a module whose variables cannot be listed, are too large, or hold addresses (of tensors,
+ *                  or of memory that is not ours), or whose kernels allocate memory by themselves: the same
  *     no printing  a kernel that may print is not replayable, whatever the others of its module are
  *
- * Nothing of this is kept with SPILLWAY_RECOMPUTE=off. */
+ * With SPILLWAY_RECOMPUTE=off nothing of this is kept. */
 #ifndef SPILLWAY_SHIM_TWINS_H
 #define SPILLWAY_SHIM_TWINS_H
 #include <cuda.h>
@@ -32,85 +32,88 @@
 struct spw_stream;
 struct spw_variables;
 
-/* ---- what hooks tell; no lock held ---- */
+/* ---- called by hooks; no lock held ---- */
 
-/* Before the driver is asked to load something. NULL: nothing is to be kept of it. */
+/* Describes an image before the driver is asked to load it. Returns NULL if it is not to be kept. */
 struct spw_image *spw_twins_loading(const struct spw_image_told *told);
 
-/* The driver handed `owner` out, a module or library. `image` (which may be NULL) is taken over. */
+/* The driver has returned `owner`, a module or library, for the image. Takes ownership of `image`, which may be NULL. */
 void spw_twins_loaded(const void *owner, struct spw_image *image);
-void spw_twins_not_loaded(struct spw_image *image); /* the driver refused */
+void spw_twins_not_loaded(struct spw_image *image); /* the driver refused the image */
 
-/* The module or library will have no twin from now on; `why` as in images.h. What was made with one is to be made again
- * before (spw_versions_break). */
+/* The module or library will have no twin from now on; `why` is as in images.h. The caller has had everything made again
+ * that a twin made (spw_versions_break()). */
 void spw_twins_refuse(const void *owner, const char *why);
 
-/* The program was told where a variable is. */
+/* The driver has told the program the address of a variable. */
 void spw_twins_variable(const void *owner, const char *name, CUdeviceptr address, size_t bytes);
 
-/* All such variables lie in here; both 0: there are none. */
+/* the range in which all variables lie that the program has asked for; both 0: there are none */
 extern CUdeviceptr spw_twins_low SPW_OURS, spw_twins_high SPW_OURS;
 
-/* A copy or set is about to write there, before the epoch is raised for it. True: to a variable, and spw_twins_written() has
- * to be called when the driver has been told. Whether what another thread launches meanwhile reads what the variable held
- * before nobody can tell, so that is not kept for being run again. */
+/* A copy or set is about to write there; called before the epoch is raised for it. Returns true if it writes to a variable;
+ * then spw_twins_written() has to be called after the driver call. It is not known whether a launch that another thread
+ * submits meanwhile reads the old or the new content, so such launches are not kept. */
 bool spw_twins_write(CUdeviceptr address, size_t bytes);
 
-/* It was given to the stream, or refused: twins are made alike behind it. Once for each that was true. */
+/* The driver has taken the write for the stream, or refused it: from now on twins are updated in an order behind it. Called
+ * once for each call of spw_twins_write() that returned true. */
 void spw_twins_written(CUstream stream);
 
-/* The program copies from memory of the host to there. Where that is a constant, and addresses are among it, or may be by
- * the time that it is copied, what kernels of the module reach is not known any more. What kernels can write is searched
- * when it matters. */
+/* The program copies host memory to that address. If that is a constant, and addresses are in the copied bytes or may be by
+ * the time of the copy, it is no longer known what kernels of the module can reach. Variables that kernels can write are
+ * searched when they are saved. */
 void spw_twins_look(CUdeviceptr address, const void *from, size_t bytes);
 
-/* The same of memory of a device: what that is, nobody sees; or of a word that a stream or a graph writes. */
+/* The same for a copy from device memory, whose contents are not known, and for a word that a stream or a graph writes. */
 void spw_twins_copied(CUdeviceptr address, size_t bytes);
 
-/* Attributes that a twin has to have alike may be others from now on. */
+/* The program may have changed attributes that twins copy. */
 void spw_twins_changed(void);
 
-/* Its end: waits for what runs in the twins, and unloads them. Before the driver is told. */
+/* The module or library is about to be unloaded: waits for what runs in its twins, and unloads them. Called before the
+ * driver is. */
 void spw_twins_unload(const void *owner);
 
-/* The context, which is current and synchronised, is about to go, with the modules in it. */
+/* The context is about to be destroyed with the modules in it. It is current and synchronised. */
 void spw_twins_context_gone(CUcontext context);
 
-struct spw_twin_counts { /* what has been loaded, whether it is still there or not */
+struct spw_twin_counts { /* all twins that were ever loaded */
     uint64_t count, image_bytes;
 };
 extern struct spw_twin_counts spw_twin_counts SPW_OURS; /* guarded by the engine lock */
 
 /* ---- engine lock held; the context is that of the launch ---- */
 
-/* SPW_REPLAYABLE where the function has a twin, or may have one; else why not. */
+/* Returns SPW_REPLAYABLE if the function has a twin or may have one, else the reason. */
 enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context);
 
-/* Of the image of the function's module. False: it is not known. */
+/* Reads the hash of the image of the function's module. Returns false if it is not known. */
 bool spw_twin_image_hash_locked(CUfunction f, struct spw_hash *ret_hash);
 
-/* Makes it, if there is none yet. Negative: there cannot be one, which is said at level info. */
+/* Makes the twin if there is none. A negative result means that there cannot be one, which is logged at level info. */
 int spw_twin_make_locked(CUfunction f, CUcontext context);
 
-/* True once there is a module with variables that are to be saved (saved_variables.h). */
+/* a module has variables that are to be saved (saved_variables.h) */
 extern bool spw_twins_have_variables SPW_OURS;
 
-/* A variable of the module that a function with a twin is in is being written, or what was submitted to write it may come
- * behind what `s` is given next. */
+/* Returns true if a variable of the function's module is being written, or if a submitted write may execute only after what
+ * is submitted to `s` next. The function has a twin. */
 bool spw_twin_is_being_written_locked(CUfunction f, CUcontext context, const struct spw_stream *s);
 
-/* The variables of the module of a function with a twin were found to hold addresses: it has no state from now on. */
+/* The saved variables of the function's module were found to hold addresses: no state is known of the module from now on.
+ * The function has a twin. */
 void spw_twin_holds_addresses_locked(CUfunction f, CUcontext context);
 
-/* The variables of the module that a function with a twin is in. NULL: kernels of it can write none. */
+/* Returns the variables of the function's module, or NULL if its kernels can write none. The function has a twin. */
 const struct spw_variables *spw_twin_variables_locked(CUfunction f, CUcontext context);
 
-/* Orders what is submitted to `s` next behind all that ran in the module's twin, and behind writes that it is not alike
- * after. As spw_uses_order_locked(). */
+/* Orders what is submitted to `s` next behind all that ran in the module's twin, and behind writes that the twin has not
+ * copied yet. Returns as spw_uses_order_locked(). */
 int spw_twin_order_locked(CUfunction f, CUcontext context, struct spw_stream *s);
 
-/* What is to be launched in its place, as an operation of `s` that is numbered already. What has changed is made alike
- * first, in the stream's order. The context is current. */
+/* Returns in *ret_twin the function to launch instead, as an operation of `s` that is numbered already. Updates the twin
+ * first, in the stream's order, if anything has changed. The context is current. */
 int spw_twin_use_locked(CUfunction f, CUcontext context, struct spw_stream *s, CUfunction *ret_twin);
 
 void spw_twins_reset(void); /* forgets everything without a driver call: for tests, and in a forked child */

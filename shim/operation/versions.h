@@ -1,18 +1,16 @@
-/* versions.h - which bytes something holds: each possible write gives it a new version.
+/* versions.h - gives the bytes of blocks and slots version numbers: each possible write gives them a new version.
  *
- * Versions follow the order of submission, over all streams and threads. That is an order in which a program without races
- * could run: whatever it orders two operations by (a stream, an event, the legacy stream, the host that waits), the one that
- * comes first has been submitted first. Waits for values in memory and for semaphores are the exception
- * (spw_versions_order_is_unseen).
+ * Versions follow the order of submission over all streams and threads. A program without races could run in that order:
+ * whatever orders two of its operations (a stream, an event, the legacy stream, a wait of the host), the first one has been
+ * submitted first. The exception are waits for values in memory and for semaphores (spw_versions_order_is_unseen).
  *
  * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. They are kept only
- * while recomputation wants them, of everything in our arenas at once. What may have been written without anybody seeing
- * what exactly raises the epoch, and then no version of before says anything any more. What is pinned is not versioned: by
- * whom it is written no operation tells.
+ * while recomputation needs them, and then for everything in our arenas. A possible write that nobody sees exactly raises
+ * the epoch; then earlier versions say nothing any more. Pinned objects have no versions: no operation tells who writes
+ * them.
  *
- * Something is *needed* while dropped blocks are made again with what is in it. Whoever is about to write it, or to raise
- * the epoch, has what depends on it made again first: that is asked of who makes it
- * (rematerialiser.h). */
+ * Something is *needed* while dropped blocks depend on what it holds. Before it is written, or the epoch raised, the blocks
+ * that depend on it are made again, by the rematerialiser (rematerialiser.h). */
 #ifndef SPILLWAY_SHIM_VERSIONS_H
 #define SPILLWAY_SHIM_VERSIONS_H
 #include "versioned.h"
@@ -23,47 +21,51 @@
 
 struct spw_op;
 
-/* Begins to keep versions (with a new epoch), or stops; nothing is dropped then. The follower is told. Makes no difference
- * twice. Engine lock. */
+/* Starts to keep versions, in a new epoch, or stops; nothing may be dropped when it stops. Informs the follower. No effect
+ * if that is already so. Needs the engine lock. */
 void spw_versions_keep_locked(bool keep);
 
-/* ---- what the engine asks and tells of each operation while versions are kept; engine lock ---- */
+/* ---- called by the engine for each operation while versions are kept; engine lock ---- */
 
-/* Finds out what is known of what the operation writes (op->class), and whether that holds of it (op->believed). */
+/* Looks up the operation's class (op->class), and decides whether the class may be believed for it (op->believed). */
 void spw_versions_look_locked(struct spw_op *op);
 
-/* True when the operation has to be begun the slow way: it may write something needed, or everything. */
+/* Returns true if the operation has to be begun the slow way, since it may write something needed, or anything. */
 bool spw_versions_endangers(const struct spw_op *op);
 
-/* With the slow locks of its devices held: what the operation would ruin is made again. 0 or a negative result. */
+/* Has the dropped blocks made again that the operation would ruin. Needs the slow locks of their devices. Returns 0 or a
+ * negative result. */
 int spw_versions_before_op_locked(struct spw_op *op);
 
-/* The operation is certain to be submitted next: what it may write gets new versions, and if it is to be kept (op->wish), it
- * is (op->recorded_op, or op->verdict says why not). */
+/* The operation is certain to be submitted next: gives what it may write new versions. If it is to be kept (op->wish),
+ * records it (op->recorded_op; NULL: op->verdict is the reason). */
 void spw_versions_op_locked(struct spw_op *op);
 
-/* The driver has answered: what it refused is void. Lets go of op->recorded_op. No lock held. */
+/* The driver call has returned; `taken`: the driver accepted it, else the recorded operation becomes void. Lets
+ * op->recorded_op go. No lock held. */
 void spw_versions_op_end(struct spw_op *op, bool taken);
 
-/* ---- changes that nobody sees exactly; no lock held ---- */
+/* ---- changes that no operation shows; no lock held ---- */
 
-/* Before something that may change the outcome of any operation without any of them showing it: variables of modules are
- * written, a module is unloaded, functions are told how to run. What is dropped is made again, and the epoch raised. Does
- * nothing while no versions are kept. Negative: that could not be done, and the call that it is about must not be made. */
+/* Called before something that may change the outcome of operations without showing in any of them: variables of a module
+ * are written, a module is unloaded, a function gets other attributes. Has everything made again that is dropped, and
+ * raises the epoch. Does nothing while no versions are kept. Negative: that failed, and the program's call must not be
+ * made. */
 int spw_versions_break(void);
 
-/* The same for a write to memory at `address`, which matters when that is outside of our arenas and not the host's. */
+/* The same for a write to memory at `address`, which only matters outside our arenas and outside host memory. */
 int spw_versions_break_for(CUdeviceptr address);
 
-/* Before a stream of the program waits for a value in memory or for a semaphore: it may go on after what is submitted later,
- * so that the order of submission, which versions follow, is not the order in which things happen. What is dropped is made
- * again, and nothing is kept from here on (SPW_REPLAY_UNSEEN_ORDER). Negative: the call must not be made. */
+/* Called before a stream of the program waits for a value in memory or for a semaphore. Such a stream may continue after
+ * operations that are submitted later, so the order of submission, which versions follow, is not the order of execution.
+ * Has everything made again that is dropped; from then on nothing is kept (SPW_REPLAY_UNSEEN_ORDER). Negative: the call
+ * must not be made. */
 int spw_versions_order_is_unseen(void);
 
-/* As spw_versions_break(), where a function, kernel or context is told `value` of the matter `what`, unless that is what it
- * was told last (function_attrs.h): 0. 1: it may be something else. */
+/* Calls spw_versions_break() before `what` is set to `value` for a function, kernel or context, and returns 1. Returns 0 if
+ * this is the value that was set last (function_attrs.h), or a negative result as that does. */
 int spw_versions_settle(const void *whose, unsigned what, uint64_t value);
-void spw_versions_unsettle(void); /* the driver refused: what was told last is not known any more */
+void spw_versions_unsettle(void); /* the driver refused: the last values are not known any more */
 
-void spw_versions_reset(void); /* forgets everything: for tests and a forked child */
+void spw_versions_reset(void); /* forgets everything: for tests, and in a forked child */
 #endif
