@@ -1,4 +1,4 @@
-/* allocation.h - the live allocation of the program at an address, block or slot. */
+/* allocation.h - finds the live allocation of the program at an address, in a block, pack or slab. */
 #ifndef SPILLWAY_SHIM_ALLOCATION_H
 #define SPILLWAY_SHIM_ALLOCATION_H
 #include <cuda.h>
@@ -6,22 +6,22 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct spw_allocation { /* what is known about a live allocation, for queries */
+struct spw_allocation { /* a live allocation, as queries need it */
     CUdeviceptr address;
     size_t size_bytes;
     int device;
     CUcontext context;
     CUmemoryPool pool;
     uint64_t serial;
-    bool sync_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, which is the program's to set */
+    bool sync_memops; /* CU_POINTER_ATTRIBUTE_SYNC_MEMOPS, as the program has set it */
 };
 
-/* What holds an address and has bytes of its own: a live allocation, or the pack (pack.h) that it lies in. False when
- * nothing does. */
+/* Finds what has contents of its own at an address: a live allocation, or the pack (pack.h) that it lies in. Returns false
+ * if there is nothing. */
 bool spw_content_at_locked(CUdeviceptr address, struct spw_allocation *ret_content);
 
-/* The live allocation that holds an address. False when none does. */
+/* Finds the live allocation that holds an address. Returns false if there is none. */
 bool spw_allocation_at_locked(CUdeviceptr address, struct spw_allocation *ret_allocation);
-/* Remembers the attribute for the live allocation that holds an address, for as long as it lives. */
+/* Stores the attribute for the live allocation that holds an address, as long as it lives. */
 void spw_allocation_set_sync_memops_locked(CUdeviceptr address, bool on);
 #endif

@@ -1,4 +1,4 @@
-/* arena.h - where the memory lies that the library gives out. */
+/* arena.h - the bounds of the addresses that the library gives out. */
 #ifndef SPILLWAY_SHIM_ARENA_H
 #define SPILLWAY_SHIM_ARENA_H
 #include <cuda.h>
@@ -6,7 +6,8 @@
 
 #include "ours.h"
 
-/* [low, high) bounds the arenas of all devices; both 0 until there is one. Set once, before the first hook runs. */
+/* [low, high) spans the arenas of all devices; both are 0 until there is one. Extended under the engine lock whenever a
+ * device gets its arena. */
 extern CUdeviceptr spw_arena_low SPW_OURS, spw_arena_high SPW_OURS;
 
 static inline bool spw_in_arena(CUdeviceptr address)

@@ -1,8 +1,8 @@
-/* content.h - what is known of the bytes of a block or a slot: their version, what made them, and whether the copy on the
- * host is proven to be theirs.
+/* content.h - what is known about the bytes of a block or slot: their version, what made them, and whether the host copy is
+ * shown to equal them.
  *
- * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. Who raises them, and
- * when they are kept at all, is told in versions.h; what is proven, and how, in clean_check.h. Engine lock. */
+ * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. versions.h says what
+ * raises them and when they are kept at all; clean_check.h says what is shown, and how. Engine lock. */
 #ifndef SPILLWAY_SHIM_CONTENT_H
 #define SPILLWAY_SHIM_CONTENT_H
 #include <cuda.h>
@@ -14,80 +14,83 @@
 
 struct spw_recorded_op;
 
-/* Whether launches that are only believed to read something have left it alike (read_check.h):
+/* Whether launches that are only believed to read something have left it unchanged (read_check.h):
  *
- *                believed touch        drop, reader that is kept      answers are equal
+ *                believed touch        drop, kept reader           answers are equal
  *     PASSED ---------------------> OPEN ------------> PENDING ---------------------------> PASSED
  *                                   ^                   |
  *                                   +- believed touch --+          no digest, or they differ: UNKNOWN
- */
+ * */
 enum spw_read_check_state {
-    SPW_READ_CHECK_PASSED,  /* nothing of that sort has touched it since it was shown, or was relied on first */
-    SPW_READ_CHECK_OPEN,    /* there is a digest of what it held before that */
-    SPW_READ_CHECK_PENDING, /* and one of what it holds, whose answer is not known */
-    SPW_READ_CHECK_UNKNOWN  /* nothing can be shown of this version */
+    SPW_READ_CHECK_PASSED,  /* no such launch has touched it since the last check passed, or since it was first relied on */
+    SPW_READ_CHECK_OPEN,    /* there is a digest of what it held before such a launch */
+    SPW_READ_CHECK_PENDING, /* there is another of what it holds, without an answer yet */
+    SPW_READ_CHECK_UNKNOWN  /* nothing can be shown about this version */
 };
 
 struct spw_read_check {
-    uint64_t epoch;    /* in another one nothing of this says anything: what was written since need not have a new version */
+    uint64_t epoch;    /* in another epoch all of this is meaningless: what was written since may have no new version */
     uint8_t state;     /* enum spw_read_check_state */
-    bool is_relied_on; /* an operation that is kept read or made this version */
-    uint64_t toucher;  /* the order of one that is kept and touched it since the last digest: there has to be one before
-                        * others  touch it; 0: none */
+    bool is_relied_on; /* a kept operation has read or made this version */
+    uint64_t toucher;  /* `order` of the kept operation that touched it since the last digest, so that another digest is due
+                        * before others touch it; 0: none */
     uint32_t base;     /* ticket of the first digest; 0: none */
-    uint32_t check;    /* of the oldest later one that was not compared with it yet, which leads to newer ones; 0: none */
-    uint32_t stream;   /* by id: that of the last one */
-    uint64_t readers;  /* functions that touched it since the first: a bit for each, which a few may share */
+    uint32_t check;    /* ticket of the oldest later digest that was not compared with `base` yet; newer ones are chained to
+                        * it; 0: none */
+    uint32_t stream;   /* id of the stream of the last digest */
+    uint64_t readers;  /* a bit for each function that touched it since the first digest; a few functions may share one */
 };
 
-struct spw_versioned {             /* in a block, and in a slot of a slab */
-    uint64_t version;              /* of the bytes; 0: written before anybody kept count */
-    struct spw_recorded_op *maker; /* whose operation wrote to it last, where everything that was written to it since it was
-                                    * allocated is known (rebuild.h); NULL: it is not. It counts as a holder of it */
-    uint32_t needed;               /* so many dropped blocks are made again with what is in here */
-    bool is_believed;              /* a launch touched it of which it is only believed that it does not write it */
+struct spw_versioned {             /* member of a block, and of a slot of a slab */
+    uint64_t version;              /* 0: written before versions were kept */
+    struct spw_recorded_op *maker; /* the recorded operation that wrote to it last, held. NULL unless everything that was
+                                    * written to it since its allocation is known (rebuild.h) */
+    uint32_t needed;               /* number of dropped blocks that are made again from what it holds */
+    bool is_believed;              /* a launch touched it that is only believed not to write it */
     struct spw_read_check unchanged;
-    bool is_fresh; /* nobody wrote it since it was allocated */
+    bool is_fresh; /* nothing has written to it since its allocation */
 };
 
 extern uint64_t spw_version_clock SPW_OURS, spw_version_epoch SPW_OURS; /* the epoch begins at 1; engine lock */
 extern uint64_t spw_version_epoch_clock SPW_OURS;                       /* the clock when the epoch began */
-extern bool spw_versions_kept SPW_OURS;                                 /* engine lock, or a moment late */
+extern bool spw_versions_kept SPW_OURS;                                 /* changes under the engine lock; other readers may
+                                                                         * see it a moment late */
 
-/* Nothing was written to it since it was allocated: its bytes are undefined, and no result of a correct program depends on
- * them. Only while versions are kept. */
+/* Returns true if nothing was written to it since its allocation: its bytes are undefined, and no result of a correct
+ * program depends on them. Valid only while versions are kept. */
 static inline bool spw_version_is_fresh(const struct spw_versioned *v)
 {
     return v->is_fresh && v->version > spw_version_epoch_clock;
 }
 
-/* `v` was, or is just about to be, written: a new version, and nobody's making. */
+/* Gives `v` a new version without a maker, because it was, or is about to be, written. */
 void spw_version_raise_locked(struct spw_versioned *v);
 
-/* It becomes somebody else's: its bytes mean nothing. needed is 0. */
+/* Resets `v` for a new owner of the memory, whose bytes are undefined: a new version, fresh, with `needed` 0. */
 void spw_version_reset_locked(struct spw_versioned *v);
 
-/* What made it is let go of. */
+/* Releases the maker. */
 void spw_version_forget_maker_locked(struct spw_versioned *v);
 
-/* Nothing is known of it any more, and it has no version. */
+/* Forgets everything about it; it has no version then. */
 void spw_version_clear_locked(struct spw_versioned *v);
 
-/* How makers are let go of: set by whoever gives something a maker, before that. */
+/* Releases a maker. Set before anything is given a maker, by the room that makes recorded operations. */
 extern void (*spw_maker_release)(struct spw_recorded_op *maker) SPW_OURS;
 
-/* How tickets are forgotten: set likewise. */
+/* Forgets a ticket. Set in the same way. */
 extern void (*spw_ticket_release)(uint32_t ticket) SPW_OURS;
 
-struct spw_clean_check { /* in a block */
-    bool believed;       /* used since its copy was made, or since it came back, by what is believed not to write it */
-    bool known;          /* `hash` is that of the bytes in the valid host copy */
+struct spw_clean_check { /* member of a block */
+    bool believed;       /* used, since its copy was made or since it came in, by launches that are only believed not to
+                          * write it */
+    bool known;          /* `hash` is the hash of the bytes in the valid host copy */
     bool is_spared;      /* the copy that is being made of it needs no digest */
-    uint32_t copied;     /* else the ticket of the digest of these; 0: there is none */
+    uint32_t copied;     /* otherwise the ticket of the digest of these bytes; 0: none */
     uint32_t leaving;    /* ticket of the second digest, while it is EVICTING; 0: none was needed */
-    uint32_t reader;     /* the stream of the program's that the last digest went to, as its operation read_number; or 0 */
+    uint32_t reader;     /* the program's stream that got the last digest, as operation read_number; or 0 */
     uint64_t read_number;
-    uint64_t readers;     /* functions that it is `believed` of: a bit for each, as above */
+    uint64_t readers;     /* a bit for each function that `believed` is about, as above */
     struct spw_hash hash; /* of the host copy */
 };
 #endif

@@ -1,7 +1,8 @@
-/* follower.h - what follows the program from iteration to iteration, as the engine below it sees it.
+/* follower.h - the functions through which lower rooms report to the follower, which follows the program from iteration to
+ * iteration.
  *
- * The follower (plan_follower.h) learns of what the program does, and has tensors leave and come back ahead of need. Rooms
- * below it tell it through these functions alone. Engine lock where nothing else is said. */
+ * The follower (plan_follower.h) learns what the program does, and evicts and prefetches tensors ahead of need. Lower rooms
+ * reach it through these functions alone. The caller holds the engine lock unless stated otherwise. */
 #ifndef SPILLWAY_SHIM_FOLLOWER_H
 #define SPILLWAY_SHIM_FOLLOWER_H
 #include "ours.h"
@@ -18,45 +19,47 @@ struct spw_slot;
 struct spw_stream;
 
 struct spw_follower {
-    /* Memory is short on the device: it is watched from now on. */
+    /* Memory is short on the device: the follower watches it from now on. */
     void (*press)(struct spw_device *d);
-    /* Versions began to be kept (versions.h), or are not any more. */
+    /* Versions have begun to be kept (versions.h), or are not kept any more. */
     void (*versions_kept)(void);
 
-    /* Only while spw_plan_follower_any: */
+    /* Called only while spw_plan_follower_any is set: */
 
-    /* The operation was begun: everything that it touches is there. `objects` is what it touches where that took a closer
-     * look, else NULL: then its hits say so. Sets op->timed where its duration is wanted. */
+    /* The operation was begun, and everything that it touches is resident. `objects` is what it touches if that took a
+     * closer look; else it is NULL, and the operation's hits tell. Sets op->timed if its duration is wanted. */
     void (*op)(struct spw_op *op, struct spw_object *const *objects, unsigned count);
-    /* Something that is planned before the next operation was left until that is there (spw_plan_follower_has_left()):
-     * carries that out. Needs the slow lock of the stream's device as well, lets go of the engine lock while it waits. */
+    /* Carries out an action that is planned before the stream's next operation and was postponed until that operation comes
+     * (spw_plan_follower_has_left()). Also needs the slow lock of the stream's device; releases the engine lock while it
+     * waits. */
     void (*before_unlocking)(struct spw_stream *s);
-    /* The driver has taken an operation: carries out what is due. No lock held. */
+    /* The driver has taken an operation: carries out the actions that are due. No lock held. */
     void (*after)(struct spw_stream *s);
 
     void (*alloc)(struct spw_device *d, struct spw_block *b);
     void (*free)(struct spw_device *d, struct spw_block *b);
-    void (*free_slot)(struct spw_device *d, const struct spw_slot *slot); /* while it has its serial still */
+    void (*free_slot)(struct spw_device *d, const struct spw_slot *slot); /* called while the slot still has its serial */
     void (*pin)(struct spw_block *b);
 
-    /* The device has another budget: plans for the one before are worth nothing. Slow lock too. */
+    /* The device's budget has changed: plans for the former one are worthless. Also needs the slow lock. */
     void (*budget_changed)(struct spw_device *d);
-    /* The program says that an iteration begins. */
+    /* The program announces the beginning of an iteration. */
     void (*hint)(void);
-    /* Nothing else can go. 1: what was taken for finding something out about the program went to the cache; 0: there is
-     * none; -EAGAIN: not yet, for it is in use. Slow lock too. */
+    /* Called when nothing else can be evicted. Returns 1 if memory that was taken for probes was put into the cache, 0 if
+     * there is none, or -EAGAIN if it is in use at the moment. Also needs the slow lock. */
     int (*give_room)(struct spw_device *d);
-    /* The same of memory of the host, whichever device it was taken for. */
+    /* The same for host memory, whichever device it was taken for. */
     int (*give_host_memory)(void);
-    /* Somebody lacks so many bytes, as an operation on the stream does, and would have them but for what is taken for
-     * running others again. Makes all that is dropped on the device, and gives some of that back (own_memory.h). True: some
-     * went. Slow lock too, nothing may be dropped meanwhile (d->making), and the engine lock is let go of. */
+    /* `lacking_bytes` bytes are missing for an operation on the stream, and would be there without the memory that is taken
+     * for replays. Makes everything again that is dropped on the device, and releases some of that memory (own_memory.h).
+     * Returns true if some was released. Also needs the slow lock, and d->making so that nothing more is dropped; releases
+     * the engine lock. */
     bool (*give_own_memory_unlocking)(struct spw_device *d, uint64_t lacking_bytes, struct spw_stream *s);
-    /* A replay of the operation gave other bytes (verify.h): the iteration that is followed is planned anew without it and
-     * all others of its function, no launch of which is taken for one that can be replayed any more. */
+    /* A replay of the operation gave other bytes (verify.h): the iteration is planned again without replays of it and of
+     * all others of its function, which count as not replayable from now on. */
     void (*condemned)(struct spw_device *d, const struct spw_recorded_op *wrong);
 };
-extern const struct spw_follower *spw_follower SPW_OURS; /* NULL: nobody follows */
-/* Some device is watched or on its course; written with the engine lock. */
+extern const struct spw_follower *spw_follower SPW_OURS; /* NULL: there is no follower */
+/* Some device is watched or on its course. Written under the engine lock. */
 extern atomic_bool spw_plan_follower_any SPW_OURS;
 #endif

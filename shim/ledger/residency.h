@@ -1,4 +1,4 @@
-/* residency.h - where the bytes of a block are, as one state, and the functions by which alone it changes.
+/* residency.h - the state that says where the bytes of a block are, and the only functions that change it.
  *
  *     EMPTY -------attach------> RESIDENT <--arrived--- RESTORING
  *     EVICTED -----attach------>  |    | ---copy in------>  |
@@ -10,22 +10,22 @@
  *     DROPPED --nobody needs the bytes--> EMPTY            dependents.c, replay.c
  *     DROPPED --its maker is distrusted--> EVICTED         verify.c: it has a copy
  *
- * attach, detach and the copies are functions of mover.c. Who leaves is begun in transfers.c and reclaim.c, and stays by
- * spw_mover_keep_locked(): as RESTORING, where it was that. RESIDENT and RESTORING are detached as well, where nobody is at
- * them. Where the driver refuses to unmap, a block that should be absent is so, with its memory; when it is detached later
- * it stays in its state.
+ * attach, detach and the copies are functions of mover.c. Evictions begin in transfers.c and reclaim.c;
+ * spw_mover_keep_locked() makes a block stay, as RESTORING if it was that. RESIDENT and RESTORING blocks may be detached
+ * directly if nothing uses them. If the driver refuses to unmap, a block changes to an absent state and keeps its memory;
+ * when it is detached later, its state stays the same.
  *
  *     state      what holds in it
  *     EMPTY      no memory, and no valid host copy: there are no bytes to keep
- *     RESIDENT   memory for all of it, mapped at its address, with the bytes
- *     RESTORING  the same, but that the bytes are there when operation `restore_number` of the copy-in stream is complete
- *     EVICTING   the same as one of these two; it is on its way out, and whoever needs it says first that it stays
+ *     RESIDENT   memory for the whole block, mapped at its address, holds the bytes
+ *     RESTORING  the same, but the bytes are there only once operation `restore_number` of the copy-in stream is complete
+ *     EVICTING   the same as one of these two; the block is being evicted, and whoever needs it first makes it stay
  *     EVICTED    no memory; the host copy is valid, once the copies out are complete
- *     DROPPED    no memory; the bytes are nowhere, or in a host copy that is to be held against what is made
- *                (has_true_copy); content.maker can make them, and `drops`
+ *     DROPPED    no memory; the bytes are nowhere, or in a host copy that will be compared with what is made
+ *                (has_true_copy); content.maker can make them, and `drops` is set
  *
- * The state is kept as bits of `attention`, so that 0 there goes on meaning "use it": other bits, which say what else is to
- * be seen to, go beside it (ledger.h). */
+ * The state is kept as bits of `attention`, so that 0 there always means "use it". Other bits, for other reasons to look
+ * closer, are independent of it (ledger.h). */
 #ifndef SPILLWAY_SHIM_RESIDENCY_H
 #define SPILLWAY_SHIM_RESIDENCY_H
 #include "check.h"
@@ -42,13 +42,14 @@ enum spw_residency {
 
 enum spw_residency spw_block_residency(const struct spw_block *b);
 
-/* EMPTY, EVICTED or DROPPED: it has no memory any more. EVICTING: it leaves. RESTORING: its bytes are on their way.
- * RESIDENT: it has memory. What it was before is an arrow of the drawing, and its members are as the state wants them. */
+/* Changes the state. The change has to be an arrow of the drawing, and the block's members have to be as the new state
+ * requires. EMPTY, EVICTED, DROPPED: the block has lost its memory. EVICTING: it is being evicted. RESTORING: its bytes are
+ * being copied in. RESIDENT: it has got memory. */
 void spw_block_become_locked(struct spw_block *b, enum spw_residency state);
 
-/* EVICTING, or not any more: it stays, and is what it was before that. */
+/* The block stays: if it is EVICTING, it becomes again what it was before. */
 void spw_block_stay_locked(struct spw_block *b);
 
-/* If it was RESTORING, its bytes are there; also where it is about to leave again. */
+/* The bytes of a RESTORING block have arrived, even if it is being evicted again; no effect in other states. */
 void spw_block_arrived_locked(struct spw_block *b);
 #endif
