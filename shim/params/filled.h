@@ -1,18 +1,19 @@
-/* filled.h - the parameters of a launch without what it leaves unused of PyTorch's structures (structs.h). */
+/* filled.h - copies the parameters of a launch without the parts of PyTorch's structures that it does not use
+ * (structs.h). */
 #ifndef SPILLWAY_SHIM_FILLED_H
 #define SPILLWAY_SHIM_FILLED_H
 #include "layout.h"
 #include "scan.h"
 #include "structs.h"
 
-/* What a launch passes, with zeros where its blocks look at nothing. */
+/* The parameters of a launch, with zeros in place of what its blocks do not look at. */
 struct spw_filled {
-    void **params, **extra;          /* as given to a launch; one of them is NULL */
-    CUdeviceptr hits[SPW_SCAN_ROOM]; /* for the caller */
+    void **params, **extra;          /* as a launch takes them; one of them is NULL */
+    CUdeviceptr hits[SPW_SCAN_ROOM]; /* room for the caller's hits */
 };
 
-/* The launch's parameters filled in so, of a kernel whose layout has such structures; free() it. NULL: there is nothing
- * certain to leave out, or no memory. */
+/* Copies a launch's parameters in this way, for a kernel whose layout has such structures. The caller frees the result.
+ * Returns NULL if nothing can be left out with certainty, or there is no memory. */
 struct spw_filled *spw_structs_filled(const struct spw_layout *layout, const unsigned grid[3], void *const *params,
                                       void *const *extra);
 #endif

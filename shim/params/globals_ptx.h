@@ -1,8 +1,8 @@
-/* globals_ptx.h - reads the variables of PTX, and which of its kernels may print. */
+/* globals_ptx.h - lists the variables of PTX, and those of its kernels that may print. */
 #ifndef SPILLWAY_SHIM_GLOBALS_PTX_H
 #define SPILLWAY_SHIM_GLOBALS_PTX_H
 #include "globals_parts.h"
 
-/* NULL, or why not, as of spw_globals_list(). Names are added to what is listed already. */
+/* Adds names to the list. Returns NULL, or the reason as spw_globals_list() does. */
 const char *spw_globals_of_ptx(struct spw_globals *globals, struct spw_image_part text);
 #endif

@@ -1,13 +1,13 @@
-/* images.h - what modules and libraries were loaded from, kept such that each can be loaded once more.
+/* images.h - keeps what modules and libraries were loaded from, so that each can be loaded again.
  *
- *     a file                     its path; that it is still the same file is looked at when it is loaded again
- *     memory of a loaded object  (an executable's or shared library's .nv_fatbin, say) its address; that the object is still
- *                                there is looked at as well
- *     memory said to be kept     (CU_LIBRARY_BINARY_IS_PRESERVED) its address
- *     any other memory           a copy, whose size the image's form tells; 64 MiB of copies at most
+ *     a file                     its path; whether it is still the same file is checked before it is loaded again
+ *     memory of a loaded object  (an executable's or shared library's .nv_fatbin, say) its address; whether the object is
+ *                                still there is checked as well
+ *     preserved memory           (CU_LIBRARY_BINARY_IS_PRESERVED) its address
+ *     any other memory           a copy, whose size follows from the image's form; 64 MiB of copies at most
  *
- * Options are kept by value; those that only say where the driver is to write messages are left out. What cannot be loaded
- * again has a reason. One lock, the caller's: the engine lock. */
+ * Options are kept by value, without those that only say where the driver writes messages. For an image that cannot be
+ * loaded again, the reason is kept. The caller holds the engine lock for functions that end in _locked. */
 #ifndef SPILLWAY_SHIM_IMAGES_H
 #define SPILLWAY_SHIM_IMAGES_H
 #include <cuda.h>
@@ -16,9 +16,9 @@
 
 #include "hash.h"
 
-/* Programs that compile kernels while they run load some hundred of them, of some tens of KiB; larger images come with
- * libraries, and lie in these. */
-#define SPW_IMAGES_MAX_BYTES ((size_t)64 << 20) /* of all copies together */
+/* Programs that compile kernels at run time load some hundreds of them, of some tens of KiB each. Larger images come with
+ * libraries, and lie in their memory. */
+#define SPW_IMAGES_MAX_BYTES ((size_t)64 << 20) /* of all copies together; no larger image is copied or hashed */
 
 enum spw_image_call { /* cuModuleLoad, cuModuleLoadData (with options or without), ... */
                       SPW_IMAGE_MODULE_FILE,
@@ -28,9 +28,9 @@ enum spw_image_call { /* cuModuleLoad, cuModuleLoadData (with options or without
                       SPW_IMAGE_LIBRARY_DATA
 };
 
-struct spw_image_told { /* what such a call is given */
+struct spw_image_told { /* the arguments of such a call */
     enum spw_image_call call;
-    const void *what; /* the image, or the name of the file */
+    const void *what; /* the image, or the file name */
     unsigned option_count, library_option_count;
     const CUjit_option *options;
     void *const *values;
@@ -40,35 +40,38 @@ struct spw_image_told { /* what such a call is given */
 
 struct spw_image;
 
-/* Before the driver is asked, which may write to options and to where they lead. NULL: no memory. */
+/* Describes an image before the driver is called, which may write to the options and to what they point to. Returns NULL if
+ * there is no memory. */
 struct spw_image *spw_image_describe(const struct spw_image_told *told);
 
-/* The driver has taken it, so that it can be believed what it says of its size; the call is not over yet. */
+/* The driver has accepted the image, so what the image says of its size can be trusted. Called before the program's call
+ * returns. */
 void spw_image_keep_locked(struct spw_image *image);
 void spw_image_free_locked(struct spw_image *image); /* NULL is fine */
 
-/* NULL: it can be loaded again, as far as is known now. Else why not; completes "it cannot be loaded a second time: ". */
+/* Returns NULL if, as far as is known, it can be loaded again. Otherwise returns the reason, which completes "it cannot be
+ * loaded a second time: ". */
 const char *spw_image_lacks(const struct spw_image *image);
 
-/* Of the file or the image, with all that it holds for other devices; 0: not known. */
+/* Returns the size of the file or image, with all parts for other devices; 0: unknown. */
 size_t spw_image_bytes(const struct spw_image *image);
 
 bool spw_image_is_library(const struct spw_image *image);
 
-/* The driver's call once more, into the current context; *ret_handle is a CUmodule or a CUlibrary. 0; -ESTALE: it is not
- * what it was, or not there; or a failure of the driver. */
+/* Repeats the driver call in the current context. *ret_handle is a CUmodule or a CUlibrary. Returns 0, -ESTALE if what it
+ * was loaded from is gone or has changed, or a failure of the driver. */
 int spw_image_load_locked(const struct spw_image *image, void **ret_handle);
 
-/* Of what was loaded so; its context is current. */
+/* Unloads what was loaded in this way; its context is current. */
 void spw_image_unload_locked(const struct spw_image *image, void *handle);
 
-/* Of all its bytes, a file's contents included. False: they are not there any more, their form is not known, or they are
- * more than SPW_IMAGES_MAX_BYTES. */
+/* Hashes all its bytes, for a file its contents. Returns false if they are gone, their form is not known, or they are more
+ * than SPW_IMAGES_MAX_BYTES. */
 bool spw_image_hash_locked(struct spw_image *image, struct spw_hash *ret_hash);
 
 size_t spw_images_copied_bytes_locked(void);
 
-/* What spw_globals_list() (globals.h) says of the image, a file's contents included. */
+/* Returns what spw_globals_list() (globals.h) says about the image, for a file about its contents. */
 struct spw_globals;
 const char *spw_image_globals_locked(const struct spw_image *image, struct spw_globals *ret_globals);
 #endif

@@ -1,11 +1,12 @@
-/* mangled.h - reads the mangled names of PyTorch's kernels piece by piece. */
+/* mangled.h - reads the mangled names of PyTorch's kernels piece by piece. Each function moves *at behind the piece and
+ * returns true, or returns false. */
 #ifndef SPILLWAY_SHIM_MANGLED_H
 #define SPILLWAY_SHIM_MANGLED_H
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Behind `text`, where the name goes on with it. */
+/* Skips `text`. */
 static inline bool spw_mangled_skip(const char **at, const char *text)
 {
     const size_t n = strlen(text);
@@ -15,7 +16,7 @@ static inline bool spw_mangled_skip(const char **at, const char *text)
     return true;
 }
 
-/* An anonymous namespace: the name that the compiler gave it, behind its length. */
+/* Skips an anonymous namespace: a length, and the name that the compiler gave it. */
 static inline bool spw_mangled_skip_anonymous(const char **at)
 {
     static const char begin[] = "_GLOBAL__N_";
@@ -27,7 +28,7 @@ static inline bool spw_mangled_skip_anonymous(const char **at)
     return true;
 }
 
-/* A number among the arguments of a template, of type `type`: "Li128E". */
+/* Skips a number of type `type` among template arguments, as in "Li128E", and stores it. */
 static inline bool spw_mangled_skip_number(const char **at, char type, unsigned long *ret)
 {
     char *end;

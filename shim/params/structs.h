@@ -1,10 +1,11 @@
-/* structs.h - PyTorch's structures among parameters that a launch fills in only in part: what of them it uses.
+/* structs.h - recognises PyTorch's structures among parameters that a launch fills in only in part, and copies the part
+ * that it uses.
  *
- * Structs passed by value have room for more tensors, or more dimensions, than there are. Behind what a launch fills in lies
- * what was on the host's stack before, addresses of tensors of other launches among it, which no block of this one looks at.
- * What is left out here is never seen by the scan, so only what is certain is: a kind of structure (structs.c has a line for
- * each) knows a parameter by the kernel's name and the parameter's size, and at each launch by what was filled in, which has
- * to be just as PyTorch fills it in. Else the parameter is scanned as any other. */
+ * Structs passed by value have room for more tensors, or more dimensions, than there are. Behind what a launch fills in
+ * lies what the host's stack held before, for instance addresses of tensors of other launches, which no block of this
+ * launch looks at. The scan never sees what is left out here, so only what is certain is left out. Each kind of structure
+ * (a line in structs.c) recognises a parameter by the kernel's name and the parameter's size, and at each launch by its
+ * contents, which have to be exactly as PyTorch fills them in. Otherwise the parameter is scanned like any other. */
 #ifndef SPILLWAY_SHIM_STRUCTS_H
 #define SPILLWAY_SHIM_STRUCTS_H
 #include "dims.h"
@@ -14,7 +15,7 @@
 
 struct spw_struct_kind;
 
-/* One parameter of a kernel. */
+/* A recognised parameter of a kernel. */
 struct spw_struct {
     const struct spw_struct_kind *kind;
     uint16_t param;
@@ -27,12 +28,12 @@ struct spw_struct {
     };
 };
 
-/* What parameter `param` of a kernel of this name is, of the `count` that it has. False: nothing that is known. */
+/* Recognises parameter `param`, of `count`, of a kernel of this name. Returns false if it is of no known kind. */
 bool spw_struct_recognise(const char *name, const struct spw_param *params, unsigned count, unsigned param,
                           struct spw_struct *ret);
 
-/* Copies what the launch uses of the structure, to where there are zeros. `first`: what it gives for its first parameter.
- * False: the structure is not as it should be, and nothing was copied. */
+/* Copies the part of the structure that the launch uses to `to`, which is all zero before. `first`: the launch's first
+ * parameter. Returns false, and copies nothing, if the structure is not as expected. */
 bool spw_struct_copy_used(const struct spw_struct *s, const unsigned grid[3], const unsigned char *first,
                           const unsigned char *from, unsigned char *to);
 #endif
