@@ -1,21 +1,21 @@
-/* calls.h - the one list of driver calls that spillway looks at.
+/* calls.h - the single list of driver calls that spillway handles.
  *
  *     kind  symbol            asked for as      parameters                 arguments
  *     HOOK, cuMemAlloc_v2,    "cuMemAlloc",     (CUdeviceptr *p, size_t n), (p, n)
  *
  * kind HOOK: goes to spw_on_<symbol>(), written by hand in hooks_*.c, while spillway is live; else to the driver
  *      PASS: goes straight to the driver and is counted
- *      HOOK_THEN_NOTE, PASS_THEN_NOTE: the same, and the recorder is told when it is done: spw_noted_<symbol>(), note_*.c
- *      NOTE_THEN_HOOK, NOTE_THEN_PASS: the recorder is told first, because afterwards the call's handles mean nothing
+ *      HOOK_THEN_NOTE, PASS_THEN_NOTE: the same, then it is reported to the recorder: spw_noted_<symbol>(), note_*.c
+ *      NOTE_THEN_HOOK, NOTE_THEN_PASS: it is reported first, because afterwards the call's handles are invalid
  *      EDGE: written by hand in edge.c, because it must work before cuInit() and without a driver
- * "asked for as" is the name that cuGetProcAddress() knows the call by; _v2 and per-thread forms share it.
+ * "asked for as" is the name by which cuGetProcAddress() knows the call; _v2 and per-thread forms share it.
  *
  * The same list exports our symbol (api.c), finds the driver's (driver.c), counts (api.c), and answers cuGetProcAddress()
- * (resolve.c): one more call is one more line, plus one function when it is a HOOK. Every other driver symbol is a
- * forwarder, made from forward.list.
+ * (resolve.c): one more call is one more line, and a function if it is a HOOK. Every other driver symbol is a forwarder,
+ * made from forward.list.
  *
  * cuda.h renames calls by macros (cuMemAlloc means cuMemAlloc_v2). Here a name is exactly the symbol, which needs
- * __CUDA_API_VERSION_INTERNAL; whoever includes this gets it from meson's shim_headers. */
+ * __CUDA_API_VERSION_INTERNAL; meson's shim_headers defines it for every file that includes this. */
 #ifndef SPILLWAY_SHIM_CALLS_H
 #define SPILLWAY_SHIM_CALLS_H
 #ifndef __CUDA_API_VERSION_INTERNAL

@@ -1,9 +1,9 @@
-/* copies.h - one line per driver call that copies or sets: what it moves, and on which stream.
+/* copies.h - one line for each driver call that copies or sets memory: what it moves, and on which stream.
  *
- * Read by hooks_copy.c, which makes what is touched resident, and by note_copy.c, which writes it down. Whoever includes it
- * has defined COPY(symbol, parameters, arguments, stream, description) and COPY_MANY, the same where the description may
- * fail; LEGACY and OWN, the streams of calls that name none; spw_per_thread(); and the functions that descriptions call:
- * linear, linear_with, host_to_device, device_to_host, plane, volume, volume_peer, batch, batch_3d, decompress, from_array,
+ * hooks_copy.c includes this list to make memory resident, note_copy.c to record the calls. Whoever includes it defines
+ * COPY(symbol, parameters, arguments, stream, description), and COPY_MANY, the same for descriptions that may fail; LEGACY
+ * and OWN, the streams of calls that name none; spw_per_thread(); and the functions that descriptions call: linear,
+ * linear_with, host_to_device, device_to_host, plane, volume, volume_peer, batch, batch_3d, decompress, from_array,
  * to_array, set, set_rows. */
 /* clang-format off */
 COPY(cuMemcpy, (CUdeviceptr d, CUdeviceptr s, size_t n), (d, s, n), LEGACY, linear(&c, d, s, n))

@@ -1,4 +1,4 @@
-/* count.h - how a wrapper counts its call: for api.c only; others read counters.h. */
+/* count.h - counts the call of a wrapper; for api.c only, others read counters.h. */
 #ifndef SPILLWAY_SHIM_COUNT_H
 #define SPILLWAY_SHIM_COUNT_H
 #include "counters.h"
@@ -10,8 +10,8 @@ static inline void spw_count(enum spw_call call, size_t bytes)
         __atomic_fetch_add(&spw_counts[call].bytes, bytes, __ATOMIC_RELAXED);
 }
 
-/* The bytes of a call are recognised by what cuda.h names its parameters: inside a wrapper the parameter hides the
- * constant of that name here, and a wrapper without such a parameter sees 0, which the compiler drops. */
+/* The bytes of a call are recognised by the parameter names in cuda.h: inside a wrapper the parameter hides the constant of
+ * that name here. A wrapper without such a parameter sees 0, which the compiler drops. */
 static const size_t ByteCount = 0, bytesize = 0;
 static const void *const pCopy = NULL;
 

@@ -1,8 +1,8 @@
-/* events.h - events of our own: marks of streams, and pairs around what is timed.
+/* events.h - makes and releases our own events: marks of streams, and pairs around what is timed.
  *
- * All are made and given back here, and counted. Whoever keeps some gives them back before their context goes: events die
- * with it. A pool keeps pairs by their context, those that are idle and those that have ended and were not read yet. Its
- * owner guards it. */
+ * All of our events are made, released and counted here. Their owners release them before their context is destroyed, since
+ * events are destroyed with it. A pool keeps pairs by context: idle ones, and ended ones that were not read yet. Its owner
+ * guards it. */
 #ifndef SPILLWAY_SHIM_EVENTS_H
 #define SPILLWAY_SHIM_EVENTS_H
 #include <cuda.h>
@@ -10,51 +10,52 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many of the driver's events are kept by all, in use or not. Any thread. */
+/* Returns how many of the driver's events exist, in use or not. Any thread. */
 uint64_t spw_events_held(void);
 
-/* Makes the event in the current context; nothing where it is there already. 0 or a negative result. */
+/* Makes the event in the current context, unless it exists. Returns 0 or a negative result. */
 int spw_event_make(CUevent *event, unsigned flags);
 
-/* Gives the event back; `destroy` false: only forgets it, as a forked child and tests do. Nothing where there is none. */
+/* Destroys the event, if it exists. With `destroy` false it is only forgotten, as in a forked child and in tests. */
 void spw_event_drop(CUevent *event, bool destroy);
 
-/* False where one of the two was not recorded or is not complete. */
+/* Stores the time between two events. Returns false if one of them was not recorded or is not complete. */
 bool spw_event_elapsed_us(CUevent from, CUevent to, double *ret_us);
 
-struct spw_event_pair { /* events that are timed; begins each element of a pool */
+struct spw_event_pair { /* two timed events; first member of each element of a pool */
     CUevent begin, end;
     CUcontext context;
     struct spw_event_pair *next;
 };
 
-/* Both events are there, made in the current context where they were not. */
+/* The first makes the events that do not exist yet, in the current context, and returns true if both exist then. */
 bool spw_event_pair_make(struct spw_event_pair *pair);
 void spw_event_pair_drop(struct spw_event_pair *pair, bool destroy);
 
-struct spw_event_pool { /* all zeroes but for the first three: empty */
+struct spw_event_pool { /* all zero but for the first three members: empty */
     size_t element_bytes;
-    bool quiet;                                 /* refusals are not told of (ask.h) */
-    bool single;                                /* has no use for `end`: that stays NULL */
-    struct spw_event_pair *idle, *first, *last; /* `first` to `last`: ended, the oldest first */
+    bool quiet;                                 /* refusals are not warned of (ask.h) */
+    bool single;                                /* `end` is not used and stays NULL */
+    struct spw_event_pair *idle, *first, *last; /* `first` to `last`: ended pairs, the oldest first */
 };
 
-/* A pair of the context that is idle, or a new one, made in that context, which is current. NULL: there is none. What is
- * behind the pair in a new element is zero. */
+/* The first takes an idle pair of the context. The second makes a pair in that context, which is current; the members of
+ * the element behind the pair are zero. NULL: there is none. */
 struct spw_event_pair *spw_event_pool_take(struct spw_event_pool *pool, CUcontext context);
 struct spw_event_pair *spw_event_pool_make(const struct spw_event_pool *pool, CUcontext context);
 
-/* A pair that was taken or made: it is idle again; it has ended; it goes. NULL is fine where it goes. */
+/* For a pair that was taken or made: make it idle again; enter it as ended; destroy it (NULL has no effect). */
 void spw_event_pool_give(struct spw_event_pool *pool, struct spw_event_pair *pair);
 void spw_event_pool_ended(struct spw_event_pool *pool, struct spw_event_pair *pair);
 void spw_event_pool_destroy(const struct spw_event_pool *pool, struct spw_event_pair *pair, bool destroy);
 
-/* The pair that ended first, for the caller to give back; NULL: there is none, or the device has not got there yet. */
+/* Returns the pair that ended first, which the caller then gives back. NULL: there is none, or the device has not got there
+ * yet. */
 struct spw_event_pair *spw_event_pool_next(struct spw_event_pool *pool);
 
-/* Some pair of the context that is in nobody's hands, which stays where it is; NULL: there is none. */
+/* Returns some pair of the context that is idle or ended, without taking it; NULL: there is none. */
 const struct spw_event_pair *spw_event_pool_find(const struct spw_event_pool *pool, CUcontext context);
 
-/* All of these go. NULL: those of every context. */
+/* Destroys all pairs of the context that are in the pool; NULL: of every context. */
 void spw_event_pool_drop(struct spw_event_pool *pool, CUcontext context, bool destroy);
 #endif
