@@ -1,7 +1,6 @@
-/* check.h - what has to be true at a place, asserted in builds with -Ddebug_checks=true (debug and sanitized builds, if not
- * said otherwise).
+/* check.h - assertions, which are evaluated in builds with -Ddebug_checks=true (by default debug and sanitized builds).
  *
- * A failed assertion says where it stands, what it wanted and why, with the calls that led there, and aborts. In other
+ * A failed assertion prints where it stands, what it expected and why, and the calls that led there, and aborts. In other
  * builds an assertion is compiled, so that it stays correct, and never evaluated. */
 #ifndef SPILLWAY_SHIM_CHECK_H
 #define SPILLWAY_SHIM_CHECK_H

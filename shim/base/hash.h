@@ -1,11 +1,11 @@
-/* hash.h - 128 bits that say whether bytes are still the same, computed alike on the host and on a device.
+/* hash.h - a hash of 128 bits that tells whether bytes are unchanged, computed in the same way on the host and on a device.
  *
- * Two independent sums, modulo 2^64, over the 8-byte words of the bytes (little-endian, the last one filled up with zeros)
- * and their length: of each word and its index, mixed. A sum takes its terms in any order, so threads need none, and the
- * mixing makes bytes that moved, were exchanged or came to differ in any bit another sum. Meant for programs that err, not
- * for adversaries: whoever knows the constants can make two buffers with the same hash.
+ * It consists of two independent sums, modulo 2^64, over the 8-byte words of the bytes (little-endian, the last one filled
+ * up with zeros) and their length: of each word and its index, mixed. A sum takes its terms in any order, so threads need
+ * no order. Because of the mixing the sum changes if bytes are moved, exchanged or changed in any bit. It is meant for
+ * programs that err, not for adversaries: whoever knows the constants can make two buffers with the same hash.
  *
- * The device's side of it is hash.ptx; digest.h submits it. The simulated device has its own (tests/simgpu/driver/twins.c).
+ * Its device side is hash.ptx; digest.h submits that. The simulated device has its own (tests/simgpu/driver/twins.c).
  *
  * The term of word w at index i is, with all arithmetic modulo 2^64, fold(x) = x ^ (x >> 32) and swap() exchanging the
  * halves of its argument:
@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The same numbers stand in hash.ptx. */
+/* hash.ptx has the same numbers. */
 #define SPW_HASH_STEP  UINT64_C(0x9E3779B97F4A7C15)
 #define SPW_HASH_SEED  UINT64_C(0x243F6A8885A308D3)
 #define SPW_HASH_FIRST UINT64_C(0xBF58476D1CE4E5B9)
@@ -38,6 +38,6 @@ static inline bool spw_hash_equal(struct spw_hash a, struct spw_hash b)
     return a.word[0] == b.word[0] && a.word[1] == b.word[1];
 }
 
-/* Any alignment, any size; `bytes` may be NULL where `size` is 0. */
+/* Hashes `size` bytes, of any alignment and number; `bytes` may be NULL if `size` is 0. */
 void spw_hash_host(const void *bytes, size_t size, struct spw_hash *ret_hash);
 #endif

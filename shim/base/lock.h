@@ -11,22 +11,23 @@
  *
  *     start --> slow --> engine --> recorder --> leaf
  *
- * start     one, or two: guards the first step of the process, from "settings not read", "driver not open" or "not started"
- * to what came of it (life.c, open.c) slow      one per device: held by the one operation that is making room on it, or by
- * whoever moves several things at once; may be held while waiting for the GPU. Who needs several takes them in the order of
- * devices engine    one: guards the ledger, slabs, cached blocks, physical memory, the host pool, streams' records, and what
- * is known of iterations and kernels; not held while the program's own call is inside the driver (but for one that begins a
- *           capture or joins it), nor while waiting for the GPU (but for copies through memory that could not be pinned, and
- *           where an event cannot be had: lock.h's users say so where they do it)
+ * start     one, or two: guards the first steps of the process, from "settings not read", "driver not open" or "not
+ *           started" to their results (life.c, open.c)
+ * slow      one per device: held by the one operation that is making room on it, or by code that moves several things at
+ *           once; may be held while waiting for the GPU. A thread that needs several takes them in the order of devices
+ * engine    one: guards the ledger, slabs, cached blocks, physical memory, the host pool, the records of streams, and what
+ *           is known of iterations and kernels. Not held while the program's own call is inside the driver (except a call
+ *           that begins a capture or joins it), nor while waiting for the GPU (except for copies through memory that could
+ *           not be pinned, and where an event cannot be had: the code that does so says it)
  * recorder  one: guards the trace that is being written, and the numbers that it has given to what is in it (recorder.c)
- * leaf      inside single modules: guards the tables of layouts, of tensor maps, of pointer tables, of memory of others, and
- *           timed events of the recorder; no other lock is taken with one held
+ * leaf      inside single modules: guards the tables of layouts, of tensor maps, of pointer tables, of memory of others,
+ *           and timed events of the recorder; no other lock is taken while one is held
  *
- * Debug builds have a witness of it (lock_witness.h). A function whose name ends in _locked, or in _unlocking where it may
- * let go of the lock in between, begins with SPW_ASSERT_LOCKED() of the lock that its caller holds. */
+ * Debug builds check this (lock_witness.h). A function whose name ends in _locked, or in _unlocking if it may release the
+ * lock in between, begins with SPW_ASSERT_LOCKED() of the lock that its caller holds. */
 
-/* Locks that every launch takes are a word that is free (0), taken (1), or taken with others waiting in the kernel (2):
- * three instructions each way while nobody else wants it. */
+/* A lock that every launch takes is a word: free (0), taken (1), or taken with others waiting in the kernel (2). Taking and
+ * releasing it costs three instructions each if no other thread wants it. */
 void spw_word_lock_contended(atomic_int *word);
 void spw_word_unlock_contended(atomic_int *word);
 
@@ -76,7 +77,7 @@ static inline void spw_unlock(void)
     spw_word_unlock(&spw_engine_lock);
 }
 
-/* ---- locks that are taken less often: those of the C library */
+/* ---- locks that are taken less often: mutexes of the C library */
 
 static inline bool spw_mutex_try_lock(pthread_mutex_t *mutex, enum spw_lock_rank rank)
 {

@@ -1,7 +1,7 @@
-/* log.h - what spillway says to people: a few lines on stderr or in a file, each beginning with "spillway: ".
+/* log.h - writes spillway's messages to people: a few lines on stderr or in a file, each beginning with "spillway: ".
  *
- * Usable from any thread and with locks held: a line is put together on the stack and written at once; nothing is
- * allocated, nothing fails, errno stays. */
+ * May be called by any thread and with locks held: a line is formatted on the stack and written at once. Nothing is
+ * allocated, nothing fails, and errno is preserved. */
 #ifndef SPILLWAY_SHIM_LOG_H
 #define SPILLWAY_SHIM_LOG_H
 #include "see.h"
@@ -10,8 +10,8 @@
 
 enum spw_log_level { SPW_LOG_QUIET, SPW_LOG_WARN, SPW_LOG_INFO, SPW_LOG_DEBUG };
 
-/* What is let through, and to where; NULL is stderr. The file is appended to; when it cannot be opened, stderr is used
- * and said so. Until this is called: warnings, to stderr. */
+/* Sets which levels are written, and to which file; NULL is stderr. The file is appended to; if it cannot be opened, stderr
+ * is used, with a message. Until this is called, warnings go to stderr. */
 void spw_log_setup(enum spw_log_level level, const char *file);
 int spw_log_enabled(enum spw_log_level level);
 
@@ -21,15 +21,16 @@ void spw_log(enum spw_log_level level, const char *format, ...) __attribute__((f
 #define spw_info(...)  spw_log(SPW_LOG_INFO, __VA_ARGS__)
 #define spw_debug(...) spw_log(SPW_LOG_DEBUG, __VA_ARGS__)
 
-/* A warning that is given once per flag; `flag` is a static int that begins as 0. */
+/* Warns once for each flag; `flag` points to a static int that begins as 0. */
 #define spw_warn_once(flag, ...) \
     do { \
         if (!__atomic_exchange_n((flag), 1, __ATOMIC_RELAXED)) \
             spw_warn(__VA_ARGS__); \
     } while (0)
 
-/* A warning about an amount that something asked for in vain. A program that lives with refusals gets many: one that asks
- * for as much as the last one told of says nothing new, and of amounts that are not the largest so far a few are enough. */
+/* State for warnings about an amount that was requested in vain. A program that lives with refusals gets many. A request
+ * for the same amount as the last reported one says nothing new, and of amounts that are not the largest so far only a few
+ * are reported. */
 struct spw_log_threshold {
     uint64_t last, most;
     unsigned times;
@@ -49,7 +50,7 @@ static inline bool spw_log_is_worth(struct spw_log_threshold *told, uint64_t amo
 
 #define SPW_MIB(bytes) ((double)(bytes) / (1 << 20)) /* for messages */
 
-/* `told` is static and begins as {0}; callers of one place exclude each other. */
+/* `told` points to a static struct that begins as {0}; callers of one place exclude each other. */
 #define spw_warn_of(told, amount, ...) \
     do { \
         if (spw_log_is_worth(told, amount)) \

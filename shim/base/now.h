@@ -1,10 +1,10 @@
-/* now.h - the host's clock, for how long something lasted. */
+/* now.h - the host's clock, for measuring durations. */
 #ifndef SPILLWAY_SHIM_NOW_H
 #define SPILLWAY_SHIM_NOW_H
 #include <stdint.h>
 #include <time.h>
 
-/* Does not go backwards; counts from some moment in the past. */
+/* Returns nanoseconds since some moment in the past; never goes backwards. */
 static inline uint64_t spw_now_ns(void)
 {
     struct timespec t;

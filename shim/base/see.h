@@ -1,8 +1,8 @@
-/* see.h - where a message is explained: the end of each message that asks something of its reader. */
+/* see.h - makes the end of a message, which says where the message is explained. */
 #ifndef SPILLWAY_SHIM_SEE_H
 #define SPILLWAY_SHIM_SEE_H
 
-/* A literal that goes behind a message's own. `section` is the heading of a part of docs/troubleshooting.md, also a literal;
- * a test holds both against each other. */
+/* A literal to append to a message's literal. `section` is a heading of docs/troubleshooting.md, also a literal; a test
+ * checks that it exists. */
 #define SPW_SEE(section) " (see troubleshooting: " section ")"
 #endif

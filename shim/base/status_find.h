@@ -1,4 +1,5 @@
-/* status_find.h - where status pages lie, whose they are, and which of them nobody keeps any more. Library and tools. */
+/* status_find.h - finds status pages, tells whose they are, and removes those of processes that have ended. Used by the
+ * library and the tools. */
 #ifndef SPILLWAY_SHIM_STATUS_FIND_H
 #define SPILLWAY_SHIM_STATUS_FIND_H
 #include <stdbool.h>
@@ -8,22 +9,22 @@
 
 #define SPW_STATUS_NAME "spillway.%u.%u" /* user, process */
 
-/* The folders in which a page may be, best first; NULL behind the last. */
+/* Returns the folders in which a page may be, best first; NULL behind the last. */
 const char *spw_status_folder(unsigned index);
 
-/* The two numbers that tell a process from all others that have its pid; 0: not known, no such process. */
+/* Return the two numbers that tell a process from all others that have its pid; 0: unknown, or no such process. */
 uint64_t spw_status_namespace(void);
 uint64_t spw_status_process_start(uint32_t pid);
 
-/* Reads a page, without waiting. 0; -EAGAIN: it was changed each time; -EINVAL: it is none that is understood; else an
- * errno. */
+/* Reads a page without waiting. Returns 0; -EAGAIN if it was changed at each attempt; -EINVAL if it is no page that is
+ * understood; or another negative errno. */
 int spw_status_read(const char *path, struct spw_status_page *ret_page);
 
-/* Whether the process that made the page is no more. Where that cannot be known (another pid namespace, not a page of a
- * version that is known), it is not. `own`: the page has the caller's own name; only a process before it can have made it.
- */
+/* Returns true if the process that made the page has ended. A page of another pid namespace never counts as left. A page
+ * that is not understood, of another version for instance, counts as left if no process has that pid. `own`: the page has
+ * the caller's own name, so only an earlier process can have made it. */
 bool spw_status_is_left(const char *path, uint32_t pid, bool own);
 
-/* Removes what processes of this user have left in the folder. */
+/* Removes the pages in the folder that ended processes of this user have left. */
 void spw_status_clean(const char *folder);
 #endif

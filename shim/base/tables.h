@@ -1,6 +1,6 @@
-/* tables.h - uthash's tables for a library in someone else's process: where there is no memory an element is not added, and
- * nobody is ended. An element has the members `bool lost` and `UT_hash_handle hh`, is of malloc(), and its key has no gaps.
- */
+/* tables.h - adapts uthash's tables to a library in someone else's process: if there is no memory, an element is not added,
+ * and the process is not ended. An element has the members `bool lost` and `UT_hash_handle hh`, comes from malloc(), and
+ * its key has no padding. */
 #ifndef SPILLWAY_SHIM_TABLES_H
 #define SPILLWAY_SHIM_TABLES_H
 #include <stdbool.h>
@@ -10,7 +10,8 @@
 #define uthash_nonfatal_oom(element) ((element)->lost = true)
 #include <uthash.h>
 
-/* Adds `element`, a variable, by its member `key`. Without memory it is freed, and the variable NULL. */
+/* Adds `element`, a variable, by its member `key`. If there is no memory, the element is freed and the variable set to
+ * NULL. */
 #define SPW_TABLE_ADD(table, key, element) \
     do { \
         HASH_ADD(hh, table, key, sizeof((element)->key), element); \
@@ -30,7 +31,7 @@
         } \
     } while (0)
 
-/* Takes `element` off the table and frees it; the same with all of them. */
+/* Removes `element` from the table and frees it. SPW_TABLE_FREE does so with all elements. */
 #define SPW_TABLE_REMOVE(table, element) \
     do { \
         HASH_DEL(table, element); \

@@ -1,20 +1,21 @@
-/* verdicts.h - whether operations of a kind may be submitted again in place of keeping what they made, and if not, why.
+/* verdicts.h - the verdicts on operations: whether they may be submitted again instead of keeping what they made, and if
+ * not, why.
  *
- * Three things have a say in it, and each knows what it is about; a launch is run again where none objects:
+ * Verdicts are kept for three things, each for its own reasons; a launch is run again if none of them objects:
  *
- *     a class of launches, on a device what probes have shown, before a plan makes use of it    launch_class.h
+ *     a class of launches, on a device: what probes have shown, before a plan makes use of it    launch_class.h
  *         not tried --tried, and right--> replayable --writes more than it was tried with--> not tried
  *             |                               |
  *             +--tried, and wrong-------------+--> refused, with a verdict
- *     a function, of the process       condemned once a replay of it was wrong                  launch_class.h
- *     an operation of a course         whether it was compared; barred once it was wrong        verify_records.h
+ *     a function, in the process:       condemned once a replay of it was wrong                  launch_class.h
+ *     an operation of a course:         whether it was compared; barred once it was wrong        verify_records.h
  *
- * A refusal is for good in all three. What is refused before anything was tried is found where a launch is kept
+ * All three refuse for good. Operations that are refused before anything was tried are found where a launch is kept
  * (recorded_op.h). */
 #ifndef SPILLWAY_SHIM_VERDICTS_H
 #define SPILLWAY_SHIM_VERDICTS_H
 
-/* One line each: name, as in files, and for people. The first two are no refusals. */
+/* One line each: name in files, and text for people. The first two are no refusals. */
 #define SPW_REPLAY_VERDICTS(X) \
     X(SPW_REPLAY_NOT_TRIED, "not-tried", "it was not tried") \
     X(SPW_REPLAYABLE, "replayable", "it can be replayed") \

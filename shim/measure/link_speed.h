@@ -1,5 +1,5 @@
-/* link_speed.h - how fast the link of a device is before the program uses it, measured with copies of our own: for traces,
- * which are made without a copy of ours otherwise. */
+/* link_speed.h - measures how fast the link of a device is before the program uses it, by copies of our own: for traces,
+ * which otherwise make no copies of ours. */
 #ifndef SPILLWAY_SHIM_LINK_SPEED_H
 #define SPILLWAY_SHIM_LINK_SPEED_H
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 
 #include "bandwidth.h"
 
-/* Copies both ways between 16 MiB of the current context's device and as much pinned host memory, which are given back.
- * Waits for these copies: some ten milliseconds. False: the memory could not be had, or more than a sixteenth of
- * `free_bytes` would be needed. The calling thread is within a context's guard (context.h). */
+/* Copies both ways between 16 MiB of the current context's device and as much pinned host memory, which are released
+ * afterwards. Waits for these copies, some ten milliseconds. Returns false if the memory could not be had, or would be more
+ * than a sixteenth of `free_bytes`. The calling thread is within a context's guard (context.h). */
 bool spw_link_speed(uint64_t free_bytes, struct spw_bandwidth *ret_bandwidth);
 #endif

@@ -1,24 +1,25 @@
-/* pieces.h - the pieces of physical memory behind one range of addresses. */
+/* pieces.h - lists the pieces of physical memory behind one range of addresses. */
 #ifndef SPILLWAY_SHIM_PIECES_H
 #define SPILLWAY_SHIM_PIECES_H
 #include <cuda.h>
 #include <stdint.h>
 
-/* Of the largest pieces. Larger ones would save few mappings, and take long to be released where smaller ones are wanted. */
+/* Size of the largest pieces. Larger ones would save few mappings, and take long to release where smaller ones are
+ * wanted. */
 enum { SPW_PIECE_GRANULES = 64 };
 
 struct spw_piece {
-    CUmemGenericAllocationHandle handle; /* of exactly so many granules */
+    CUmemGenericAllocationHandle handle; /* of exactly that many granules */
     uint32_t granules;
 };
 
-/* What lies, or is about to lie, behind a range of addresses, one piece behind the other. All zero: none. */
+/* The pieces that lie, or will lie, behind a range of addresses, in order. All zero: none. */
 struct spw_memory {
     union {
         CUmemGenericAllocationHandle handle; /* the usual case of one piece */
-        struct spw_piece *pieces;            /* more */
+        struct spw_piece *pieces;            /* several pieces */
     };
-    uint32_t count;    /* pieces */
+    uint32_t count;    /* number of pieces */
     uint32_t granules; /* in all of them */
 };
 
@@ -27,15 +28,15 @@ static inline struct spw_piece spw_memory_piece(const struct spw_memory *m, uint
     return m->count > 1 ? m->pieces[i] : (struct spw_piece){m->handle, m->granules};
 }
 
-/* Puts one more behind those that there are. 0 or -ENOMEM. */
+/* Appends a piece. Returns 0 or -ENOMEM. */
 int spw_memory_append(struct spw_memory *memory, struct spw_piece piece);
 
-/* Takes the last one off; there is one. */
+/* Removes the last piece, which exists, and returns it. */
 struct spw_piece spw_memory_remove_last(struct spw_memory *memory);
 
-/* Moves the pieces behind the first `keep` to `rest`, which has none. 0 or -ENOMEM: nothing was moved. */
+/* Moves the pieces behind the first `keep` to `rest`, which has none. Returns 0, or -ENOMEM; then nothing was moved. */
 int spw_memory_split(struct spw_memory *memory, uint32_t keep, struct spw_memory *rest);
 
-/* Moves all pieces of `from` behind those of `into`. 0 or -ENOMEM: nothing was moved. */
+/* Moves all pieces of `from` behind those of `into`. Returns 0, or -ENOMEM; then nothing was moved. */
 int spw_memory_join(struct spw_memory *into, struct spw_memory *from);
 #endif

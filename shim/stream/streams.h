@@ -33,8 +33,8 @@ struct spw_stream {
     uint32_t waiters;        /* threads that wait for one of its marks, so its events must not be destroyed */
     bool per_thread;         /* only its own thread can record an event on it; `owner` is that thread */
     uint64_t begun;          /* number of the last operation */
-    uint64_t allocated;      /* the number after which the program last allocated in the order of this stream, plus 1; 0:
-                              * never */
+    uint64_t allocated;      /* number of the first operation after the program's last allocation in the order of the stream;
+                              * 0: none */
     uint64_t beginning;      /* number of the operation that is being begun and has not been handed to the driver; 0: none */
     uint64_t done;           /* all operations up to this number are known to be complete */
     uint64_t gate_first;     /* operations from this one on may wait for what the program does next (gates.c), ... */
