@@ -1,4 +1,4 @@
-/* call_args.c - copies what the driver is told of an operation, and tells it again. */
+/* call_args.c - copies the arguments of a driver call, and submits the call again with the copies. */
 #include "call_args.h"
 
 #include <errno.h>
@@ -15,14 +15,14 @@
 #include "result.h"
 #include "scan.h"
 
-enum { IMAGE_ALIGNMENT = 64 }; /* of a tensor map; more than any other parameter asks for */
+enum { IMAGE_ALIGNMENT = 64 }; /* of a tensor map; no other parameter needs more */
 
 struct spw_kept_call_args {
     enum spw_call_args_kind kind;
     union {
         struct {
-            CUlaunchConfig config; /* its attributes lie behind */
-            void **params;         /* into `image`; NULL: the image is a packed buffer, or there are none */
+            CUlaunchConfig config; /* its attributes lie behind this struct */
+            void **params;         /* point into `image`; NULL: the image is a packed buffer, or there are no parameters */
             unsigned char *image;
             size_t image_bytes;
             bool is_packed;
@@ -46,7 +46,7 @@ static bool is_packed(const struct spw_call_args *s)
     return s->launch.extra && s->launch.extra[0] != CU_LAUNCH_PARAM_END;
 }
 
-/* As the scan reads it (scan.h). */
+/* The step at which the scan reads words of the parameter (scan.h). */
 static size_t step_of(const struct spw_param *p)
 {
     return (p->offset_bytes | p->size_bytes) % 8 ? 4 : 8;
@@ -56,7 +56,7 @@ static size_t step_of(const struct spw_param *p)
 
 enum attribute { KEPT, DROPPED, REFUSED };
 
-/* What overlaps with the operation before is dropped: without it the launch is ordered more strictly. */
+/* Attributes that let the launch overlap the operation before it are dropped: without them it is ordered more strictly. */
 static enum attribute look_at_attribute(CUlaunchAttributeID id)
 {
     switch (id) {
@@ -75,7 +75,7 @@ static enum attribute look_at_attribute(CUlaunchAttributeID id)
     case CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     case CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING:
         return KEPT;
-    default: /* events, nodes of graphs, and what newer drivers know */
+    default: /* events, nodes of graphs, and attributes of newer drivers */
         return REFUSED;
     }
 }
@@ -91,7 +91,7 @@ static bool bytes_lead_outside(const void *source, size_t bytes, size_t step)
     return false;
 }
 
-/* Of a structure every word may be left of something else: one that is a parameter is an address. */
+/* For a parameter that is an address itself. In a structure, any word may be left over from something else. */
 static bool is_pageable(const void *param, size_t bytes)
 {
     CUdeviceptr word = 0;
@@ -100,7 +100,7 @@ static bool is_pageable(const void *param, size_t bytes)
     return spw_leads_to_pageable_memory(word);
 }
 
-/* Of a parameter, those that an address may be in. One shorter than a word holds none. */
+/* Returns how many bytes of a parameter can hold addresses. A parameter shorter than a word holds none. */
 static size_t bytes_to_look_at(const struct spw_layout *layout, unsigned i)
 {
     return spw_layout_is_number(layout, i) ? 0 : layout->params[i].size_bytes;
@@ -164,7 +164,7 @@ enum spw_replay_verdict spw_call_args_verdict(const struct spw_call_args *s)
 
 /* ---- where addresses are ---- */
 
-/* At `offset` of the image. */
+/* `offset` is the word's offset in the parameter image. */
 static bool is_address(const struct spw_call_args *s, CUdeviceptr word, size_t offset)
 {
     if (!spw_in_arena(word))
@@ -226,7 +226,7 @@ static void add_number(struct numbers *n, uint32_t number)
         n->list[n->count - 1] = (n->list[n->count - 1] ^ number) * UINT32_C(0x01000193);
 }
 
-/* `looked_at`: so many bytes from the first on may hold addresses. */
+/* Only the first `looked_at` bytes can hold addresses. */
 static void add_numbers(struct numbers *n, const struct spw_call_args *s, const void *source, size_t offset, size_t bytes,
                         size_t looked_at)
 {
@@ -279,7 +279,7 @@ void spw_call_args_declared(const struct spw_call_args *s, struct spw_declared *
 
 /* ---- keeping ---- */
 
-/* Of the packed buffer, or of the image that the layout describes. */
+/* Returns the size of the packed buffer, or of the image that the layout describes. */
 static size_t image_bytes(const struct spw_call_args *s, const void **ret_buffer)
 {
     size_t bytes = s->launch.layout->image_bytes;
@@ -328,7 +328,7 @@ static void keep_launch(const struct spw_call_args *s, struct spw_kept_call_args
     if (packed)
         memcpy(kept->launch.image, buffer, kept->launch.image_bytes);
     else
-        memset(kept->launch.image, 0, kept->launch.image_bytes); /* between parameters */
+        memset(kept->launch.image, 0, kept->launch.image_bytes); /* clears the gaps between parameters */
     for (unsigned i = 0; !packed && i < layout->param_count; i++) {
         params[i] = kept->launch.image + layout->params[i].offset_bytes;
         memcpy(params[i], s->launch.params[i], layout->params[i].size_bytes);
@@ -388,7 +388,7 @@ unsigned spw_call_args_move(struct spw_kept_call_args *kept, CUdeviceptr from, u
     return moved;
 }
 
-/* ---- telling it again ---- */
+/* ---- submitting it again ---- */
 
 static CUresult send_launch(const struct spw_kept_call_args *kept, CUfunction function, CUstream stream)
 {

@@ -1,4 +1,4 @@
-/* digest.c - the rings of slots, and what has become of what was asked. */
+/* digest.c - keeps the rings of slots, and the state of each digest that was asked for. */
 #include "digest.h"
 
 #include <errno.h>
@@ -21,39 +21,39 @@ enum {
     SLOT_BITS = 12,
     GENERATION_BITS = 14,
     RING_BYTES = SLOTS * (int)sizeof(struct spw_hash),
-    FORGOTTEN_ASKED_ABOUT = 4 /* in one search for a slot; asking is a driver call */
+    FORGOTTEN_ASKED_ABOUT = 4 /* digests queried in one search for a slot, as each query is a driver call */
 };
 
 _Static_assert(SLOTS == 1 << SLOT_BITS && SPW_MAX_DEVICES <= 1 << (32 - SLOT_BITS - GENERATION_BITS), "both fit a ticket");
 
-/*   FREE       nothing on the device knows it
- *   HALF       kernel of a sample submitted; another is to be subtracted
- *   ASKED      kernel submitted; it is in `unsent`
- *   SENT       operation `number` of the stream tells the host; complete: the mirror has the hash
- *   FAILED     the host is not told; the kernel was operation `number`
- *   FORGOTTEN  nobody waits for it any more; free when operation `number` is complete */
+/*   FREE       no work on the device refers to it
+ *   HALF       the kernel for a sample is submitted; another sample is to be subtracted
+ *   ASKED      the kernel is submitted, and the slot is in `unsent`
+ *   SENT       operation `number` of the stream sends the result; once that is complete, the mirror has the hash
+ *   FAILED     the result could not be sent; the kernel was operation `number`
+ *   FORGOTTEN  the result is not wanted any more; the slot is free when operation `number` is complete */
 enum state { FREE, HALF, ASKED, SENT, FAILED, FORGOTTEN };
 
 struct slot {
     uint64_t number;
-    uint32_t stream; /* id of the record */
-    uint32_t next;   /* ticket that it leads to; 0: none */
+    uint32_t stream; /* id of the stream's record */
+    uint32_t next;   /* ticket that is chained to it; 0: none */
     uint16_t generation;
     uint8_t state;
-    bool is_dirty; /* there may be something other than zeros on the device */
+    bool is_dirty; /* on the device, the slot may hold something other than zeros */
 };
 
-/* A device has one, or the context whose kernel it refused, or neither. */
+/* A device has a ring, or has noted the context whose kernel it refused, or neither. */
 struct spw_digest_ring {
     CUcontext context;
     struct spw_hash_kernel kernel;
-    CUdeviceptr results;     /* 0: not made yet */
-    struct spw_hash *mirror; /* pinned */
+    CUdeviceptr results;     /* 0: not allocated */
+    struct spw_hash *mirror; /* pinned host memory */
     struct slot slots[SLOTS];
-    uint16_t unsent[SLOTS];  /* slots, in order of asking */
-    uint16_t sending[SLOTS]; /* while some are sent, these */
+    uint16_t unsent[SLOTS];  /* slots, in the order of asking */
+    uint16_t sending[SLOTS]; /* the slots that are being sent */
     unsigned unsent_count;
-    unsigned next; /* where to look for the next free slot */
+    unsigned next; /* where the search for a free slot begins */
     unsigned held;
 };
 
@@ -82,7 +82,7 @@ static int make_memory(struct spw_device *d, struct spw_digest_ring *ring)
         return r;
     }
     for (unsigned i = 0; i < SLOTS; i++)
-        ring->slots[i].is_dirty = true; /* what the driver gives holds anything */
+        ring->slots[i].is_dirty = true; /* memory from the driver has arbitrary contents */
     ring->mirror = mirror;
     return 0;
 }
@@ -147,7 +147,7 @@ int spw_digests_open_locked(struct spw_device *d, CUcontext context)
     return r;
 }
 
-/* The context is current, and nothing writes to it. */
+/* The context is current, and no submitted work writes to the ring. */
 static int free_memory(struct spw_device *d, struct spw_digest_ring *ring)
 {
     const int r = spw_result(SPW_ASK_QUIETLY(cuMemFree_v2, ring->results));
@@ -169,7 +169,7 @@ void spw_digests_context_gone_locked(CUcontext context)
             d->digests_refused = NULL;
         if (!ring || ring->context != context)
             continue;
-        if (ring->results && free_memory(d, ring) < 0) /* it goes with the context */
+        if (ring->results && free_memory(d, ring) < 0) /* the memory goes with the context */
             spw_device_credit_locked(d, RING_BYTES);
         spw_hash_kernel_unload(&ring->kernel);
         free(ring);
@@ -186,7 +186,7 @@ static struct spw_uses uses_of(const struct slot *slot)
     return uses;
 }
 
-/* True when the slot can be written to by what is submitted to `s` next. Up to *budget driver calls. */
+/* Returns true if what is submitted to `s` next may write to the slot. Makes up to *budget driver calls. */
 static bool can_take(const struct slot *slot, const struct spw_stream *s, unsigned *budget)
 {
     if (slot->state == FREE || (slot->state == FORGOTTEN && slot->stream == s->id))
@@ -201,7 +201,7 @@ static bool can_take(const struct slot *slot, const struct spw_stream *s, unsign
     --*budget;
     if (spw_uses_done_locked(&uses))
         return true;
-    (void)spw_uses_mark_locked(&uses); /* else nobody may ever learn when it is */
+    (void)spw_uses_mark_locked(&uses); /* otherwise its completion might never be noticed */
     return false;
 }
 
@@ -224,7 +224,7 @@ static uint32_t ticket_of(const struct spw_device *d, const struct spw_digest_ri
     return (uint32_t)d->ordinal << (SLOT_BITS + GENERATION_BITS) | (uint32_t)ring->slots[i].generation << SLOT_BITS | i;
 }
 
-/* The ticket's slot and ring; NULL: there is none any more. */
+/* Returns the ticket's slot, and its ring; NULL if the ticket is not valid any more. */
 static struct slot *slot_of(uint32_t ticket, struct spw_digest_ring **ret_ring)
 {
     struct spw_digest_ring *ring = spw_devices[ticket >> (SLOT_BITS + GENERATION_BITS)].digests;
@@ -239,11 +239,11 @@ static struct slot *slot_of(uint32_t ticket, struct spw_digest_ring **ret_ring)
 /* ---- asking and answering ---- */
 
 struct question {
-    CUdeviceptr address; /* without any of these */
+    CUdeviceptr address; /* used if there is neither a sample nor a search */
     size_t bytes;
     const struct spw_sample *sample;
     const struct spw_word_search *search;
-    uint32_t ticket; /* of what it is subtracted from; 0: of nothing */
+    uint32_t ticket; /* of the sample to subtract from; 0: none */
 };
 
 static int submit(const struct spw_digest_ring *ring, CUstream stream, const struct question *q, CUdeviceptr result)
@@ -282,7 +282,7 @@ static int ask(struct spw_device *d, struct spw_stream *s, CUstream stream, cons
     if (r == -ENOTSUP)
         d->digests_refused = ring->context;
     slot->stream = s->id;
-    slot->number = spw_stream_next_locked(s); /* in any case: part of it may be under way */
+    slot->number = spw_stream_next_locked(s); /* even after a failure, as a part may have been submitted */
     if (!q->ticket) {
         slot->next = 0;
         slot->generation = (slot->generation + 1) % (1 << GENERATION_BITS);
@@ -364,7 +364,7 @@ int spw_digest_fill_locked(struct spw_device *d, CUcontext context, CUstream str
     return r;
 }
 
-/* Moves what was asked for on the stream from one list to the other; tells how much it is. */
+/* Moves the slots of the stream's results from `unsent` to `sending`; returns how many there are. */
 static unsigned take_unsent(struct spw_digest_ring *ring, const struct spw_stream *s)
 {
     unsigned kept = 0, taken = 0;
@@ -416,7 +416,8 @@ int spw_digests_send_locked(struct spw_device *d, CUstream stream)
     unsigned count = s ? take_unsent(ring, s) : 0;
     if (count) {
         r = send(ring, s, stream, count);
-        /* While an operation that is numbered is not submitted, no event can stand for all up to here: answer records it. */
+        /* While a numbered operation has not been submitted, no event can cover everything up to here: then a later query
+         * for the answer records one. */
         if (atomic_load_explicit(&s->in_call, memory_order_acquire) == 0)
             (void)spw_stream_mark_locked(s);
     }
@@ -480,7 +481,7 @@ void spw_digest_chain_locked(uint32_t ticket, uint32_t next)
         slot->next = next;
 }
 
-/* Forgets all that was asked; *ret_uses is what of it is under way. */
+/* Forgets all digests; *ret_uses is what of them may still be running. */
 static void forget_all(struct spw_digest_ring *ring, struct spw_uses *ret_uses)
 {
     *ret_uses = (struct spw_uses){0};
@@ -503,12 +504,12 @@ int spw_digests_give_unlocking(struct spw_device *d)
     if (spw_digests_bytes_locked(d) == 0)
         return 0;
     forget_all(d->digests, &uses);
-    d->digests_refused = context; /* and nobody asks while this waits */
+    d->digests_refused = context; /* so that no digest is asked for during the wait */
     int r = spw_uses_wait_a_while_unlocking(&uses);
-    while (r == 0 && spw_streams_gated_locked()) /* the driver's call below waits for whatever the context has */
+    while (r == 0 && spw_streams_gated_locked()) /* the driver call below waits for everything in the context */
         spw_streams_await_gate_unlocking();
     if (spw_digests_bytes_locked(d) == 0 || d->digests->context != context)
-        return 0; /* the context went meanwhile */
+        return 0; /* the context was destroyed meanwhile */
     r = r == 0 ? spw_context_enter(&guard, context) : r;
     if (r == 0) {
         r = free_memory(d, d->digests);

@@ -1,4 +1,4 @@
-/* function_attrs.c - what was told last: for each function and matter one value. */
+/* function_attrs.c - keeps the last value of each setting of each function. */
 #include "function_attrs.h"
 
 #include <stddef.h>
@@ -8,7 +8,7 @@
 
 struct told {
     struct key {
-        uint64_t whose, what; /* no gap between them, which would be compared */
+        uint64_t whose, what; /* without padding, which would be compared */
     } key;
     uint64_t value;
     bool is_told, lost;

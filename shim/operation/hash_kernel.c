@@ -9,10 +9,10 @@
 #include "result.h"
 
 enum {
-    THREADS = 256,       /* of a block, as hash.ptx says */
-    BLOCKS_EACH = 4,     /* of a multiprocessor: as many as it can hold at once */
-    WORDS_EACH = 16,     /* of a thread at least, so that small ranges need few blocks */
-    MULTIPROCESSORS = 16 /* where the driver does not say: slow on a large device, and right */
+    THREADS = 256,       /* per block, as in hash.ptx */
+    BLOCKS_EACH = 4,     /* per multiprocessor: as many as it can hold at once */
+    WORDS_EACH = 16,     /* per thread, at least, so that small ranges need few blocks */
+    MULTIPROCESSORS = 16 /* if the driver does not say: slow on a large device, but correct */
 };
 
 static void say_refused(const char *what, CUresult r)
@@ -121,7 +121,7 @@ int spw_hash_kernel_tell(const struct spw_hash_kernel *kernel, CUstream stream, 
                          unsigned count)
 {
     uint64_t words = (uint64_t)count * sizeof(*host) / 8;
-    CUdeviceptr to = (CUdeviceptr)(uintptr_t)host; /* addresses of page-locked memory are the same everywhere */
+    CUdeviceptr to = (CUdeviceptr)(uintptr_t)host; /* page-locked memory has the same address everywhere */
     void *params[] = {&results, &to, &words};
     return spw_result(SPW_ASK_QUIETLY(cuLaunchKernel, kernel->tell, (unsigned)((words + THREADS - 1) / THREADS), 1, 1,
                                       THREADS, 1, 1, 0, stream, params, NULL));

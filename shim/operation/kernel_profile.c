@@ -1,4 +1,4 @@
-/* kernel_profile.c - finds the process's profile, says what its kernels are, and writes what was learned. */
+/* kernel_profile.c - finds the process's profile, identifies kernels in it, and writes what was learned. */
 #include "kernel_profile.h"
 
 #include <errno.h>
@@ -17,13 +17,13 @@
 
 enum { PATH = 4096, NAME = 4096 };
 
-static struct spw_profile *profile; /* NULL: it was not asked for yet, or there is none */
+static struct spw_profile *profile; /* NULL: not opened yet, or there is none */
 static bool is_open, is_changed;
 static char identity[SPW_PROFILE_IDENTITY], path[PATH];
 
 struct spw_kernel_profile_counts spw_kernel_profile_counts;
 
-/* ---- which one it is ---- */
+/* ---- which profile it is ---- */
 
 /* What is learned on one device, with one driver, may not hold on another. */
 static bool identify(void)
@@ -94,8 +94,8 @@ bool spw_kernel_profile_is_there_locked(void)
 
 /* ---- classes ---- */
 
-/* A name that does not fit is not known as a whole. A function that the driver has no name for is called by its address,
- * with a space in it, which no mangled name has. */
+/* Returns false for a name that was truncated, and for a function without a name: that is called by its address, with a
+ * space in it, which no mangled name has. */
 static bool key_of(CUfunction function, uint64_t places, unsigned hits, struct spw_profile_key *ret_key)
 {
     char name[NAME];

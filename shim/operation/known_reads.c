@@ -1,8 +1,8 @@
-/* known_reads.c - the addresses of one launch, by thread. */
+/* known_reads.c - keeps, for each thread, the addresses of its last launch. */
 #include "known_reads.h"
 
-/* Whoever loads the library late has little room for what each thread has: half of an address is enough to know it again.
- * Where two of a launch have that in common, both count as written if one is. */
+/* A library that is loaded late has little thread-local storage, so only half of each address is kept, which is enough to
+ * recognise it. If two addresses of a launch have the same half, both count as written if one is. */
 struct known_reads {
     uint32_t list[SPW_CLASS_HITS];
     uint64_t reads; /* bit per address */
@@ -10,7 +10,7 @@ struct known_reads {
 };
 static _Thread_local struct known_reads known __attribute__((tls_model("initial-exec")));
 
-/* Allocations begin at multiples of more than four bytes. */
+/* Allocations begin at multiples of at least four bytes, so the low bits are left out. */
 static uint32_t half_of(CUdeviceptr address)
 {
     return (uint32_t)(address >> 2);
@@ -30,7 +30,7 @@ void spw_known_reads_note(const struct spw_op *op, bool taken)
     }
 }
 
-/* What it is given twice is written where either may be. */
+/* An address that the launch was given twice is only read if both are. */
 static bool is_read(CUdeviceptr address)
 {
     bool any = false, all = true;

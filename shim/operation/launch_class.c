@@ -1,10 +1,10 @@
-/* launch_class.c - classes by function and places of addresses, and what observations make of their write sets. */
+/* launch_class.c - finds the class of a launch by its function and places, and computes write sets from observations. */
 #include "launch_class.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A class is looked up in each launch of which versions are kept: two words need no more than this. */
+/* A class is looked up at each launch while versions are kept. For a key of two words this hash is good enough. */
 #define HASH_FUNCTION(key, bytes, hash) \
     ((hash) = (unsigned)((((const uint64_t *)(key))[0] ^ ((const uint64_t *)(key))[1]) * UINT64_C(0x9e3779b97f4a7c15) >> 32))
 
@@ -30,7 +30,7 @@ struct entry {
 
 static struct entry *entries;
 static uint32_t numbers;
-static uint64_t revoked;       /* functions of which nothing is believed */
+static uint64_t revoked;       /* bits of the functions of which nothing is believed */
 static bool all_are_condemned; /* there was no memory to note one */
 
 uint64_t spw_launch_classes_refuted_count;
@@ -41,7 +41,7 @@ static uint64_t all_hits(unsigned count)
     return count >= SPW_CLASS_HITS ? UINT64_MAX : ((uint64_t)1 << count) - 1;
 }
 
-/* NCCL's kernels wait for other devices; by their names they are known to do so, not to do no more. */
+/* NCCL's kernels wait for other devices, and are recognised by name. Other kernels may wait too. */
 bool spw_function_is_collective(CUfunction f)
 {
     char name[256];
@@ -56,7 +56,7 @@ static struct spw_launch_class *find(CUfunction function, uint64_t places)
     return e ? &e->set : NULL;
 }
 
-#define WHOLE UINT64_MAX /* in place of the places of a launch */
+#define WHOLE UINT64_MAX /* in place of a launch's places */
 
 static void recall(struct spw_launch_class *set);
 
@@ -85,7 +85,7 @@ struct spw_launch_class *spw_launch_class_of_locked(CUfunction function, uint64_
     return revoked & spw_launch_class_bit_of(function) ? NULL : find_or_add(function, places, hits);
 }
 
-/* No launch has places like these: they are mixed to a number of 64 bits. */
+/* No launch has such small places, as these are hashes of 64 bits. */
 struct spw_launch_class *spw_launch_class_of_place_locked(CUfunction function, unsigned place)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -126,7 +126,7 @@ struct spw_probed *spw_probed_of_locked(struct spw_launch_class *set, struct spw
 
 /* ---- observations ---- */
 
-/* Hits that were seen unchanged often enough, and never otherwise. */
+/* Returns the hits that were seen unchanged often enough, and never changed. */
 static uint64_t read_only(const struct spw_launch_class *set)
 {
     uint64_t sure = 0;
@@ -164,7 +164,7 @@ void spw_launch_class_declare_locked(struct spw_launch_class *set, const struct 
 bool spw_launch_class_covers(const struct spw_launch_class *set, const uint32_t *numbers, unsigned count)
 {
     if (!set->number_count)
-        return true; /* nothing is believed anyway */
+        return true; /* nothing is believed of the class anyway */
     if (count != set->number_count)
         return false;
     for (unsigned i = 0; i < count; i++)
@@ -179,7 +179,7 @@ void spw_launch_class_note_numbers_locked(struct spw_launch_class *set, const ui
     if (!set->number_count) {
         set->numbers = calloc(count ? count : 1, 2 * sizeof(*numbers));
         if (!set->numbers) {
-            set->number_count = UINT32_MAX; /* what it was is not known any more: nobody is given that */
+            set->number_count = UINT32_MAX; /* the first launch's numbers are lost: no launch has that many */
             return;
         }
         memcpy(set->numbers, numbers, count * sizeof(*numbers));
@@ -192,15 +192,15 @@ void spw_launch_class_note_numbers_locked(struct spw_launch_class *set, const ui
 
 /* ---- from one run to the next ---- */
 
-/* What a probe says of the device's memory, or of the room that there was, may be otherwise next time. */
+/* A verdict that depends on the device's memory, or on the room that there was, may differ next time. */
 static bool is_worth_keeping(enum spw_replay_verdict verdict)
 {
     return verdict == SPW_REPLAYABLE || verdict == SPW_REPLAY_DIFFERS || verdict == SPW_REPLAY_HIDDEN_STATE ||
            verdict == SPW_REPLAY_MISMATCH;
 }
 
-/* What earlier runs know of the class. Where one of them was wrong about its function, or another one that may have been at
- * fault, that is nothing: it is learned as if there had been none. */
+/* Returns what earlier runs know about the class. If one of them was wrong about its function, or about another one that
+ * shares its bit, returns NULL: the class is learned as if there had been no earlier run. */
 static const struct spw_profile_class *find_known(const struct spw_launch_class *set)
 {
     const struct spw_profile_class *known = spw_kernel_profile_find_locked(set->function, set->places, set->count);
@@ -227,7 +227,7 @@ static void recall_numbers(struct spw_launch_class *set, const struct spw_profil
         memcpy(set->numbers, known->numbers, 2 * sizeof(*set->numbers) * known->number_count);
 }
 
-/* It is believed like what this run has observed, and checked like that. */
+/* Knowledge of earlier runs is believed like the observations of this run, and checked like them. */
 static void recall(struct spw_launch_class *set)
 {
     const bool is_whole = set->places == WHOLE;
@@ -298,9 +298,9 @@ bool spw_function_is_condemned_locked(CUfunction function)
     return function && (all_are_condemned || find(function, WHOLE));
 }
 
-/* ---- gone ---- */
+/* ---- forgetting ---- */
 
-/* Of a class, where `at` leads. */
+/* Frees the element of a class's list to which *at points. */
 static void forget_probed(struct spw_probed **at)
 {
     struct spw_probed *it = *at, **link = &it->device->probed;
@@ -348,7 +348,8 @@ void spw_launch_classes_sweep_locked(void)
         forget_some(false);
 }
 
-/* The sets stay as they are for the operation that is just being begun: what it was taken for at its beginning goes on. */
+/* The records stay as they are, for the operation that is being begun: it goes on with what was believed at its
+ * beginning. */
 void spw_launch_classes_refuted_locked(int device, uint64_t functions)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

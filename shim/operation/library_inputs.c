@@ -1,4 +1,5 @@
-/* library_inputs.c - the library's call that each thread is in: what it reads, and what it has done to its workspace. */
+/* library_inputs.c - keeps, for each thread, the library call that it is in: its inputs, and what it has done to its
+ * workspace. */
 #include "library_inputs.h"
 
 #include <stddef.h>
@@ -64,7 +65,7 @@ const struct spw_library_inputs *spw_library_with_workspace(void)
     return now.workspace_bytes && now.epoch == spw_version_epoch ? &now : NULL;
 }
 
-/* A set that the call makes of a part of its workspace. */
+/* Notes a set that the call makes of a part of its workspace. Returns false if it is none, or there is no room for it. */
 static bool note_set(const struct spw_call_args *s)
 {
     if (!s || s->kind != SPW_SUBMIT_SET || s->set.rows != 1 || now.set_count == SPW_LIBRARY_SETS ||

@@ -1,4 +1,4 @@
-/* module_variables.c - the list, and copies into a twin. */
+/* module_variables.c - the list of variables, and copies into a twin. */
 #include "module_variables.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* read_check.c - the two digests of what is believed to be only read. */
+/* read_check.c - takes the digests of memory that is believed to be only read, and compares them. */
 #include "read_check.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static void forget(uint32_t *ticket)
     *ticket = 0;
 }
 
-/* All of it is hashed, and what `s` does next may have to do with a part. */
+/* The whole block or slab is fenced: all of it is hashed, and later work of `s` may touch a part. */
 static void fence(struct spw_device *d, struct spw_object *o, struct spw_stream *s)
 {
     if (o->kind == SPW_KIND_BLOCK)
@@ -31,9 +31,9 @@ static void fence(struct spw_device *d, struct spw_object *o, struct spw_stream 
     spw_uses_add_locked(&d->replays, s, s->begun);
 }
 
-/* Behind all uses by other streams, which need not come before what `s` does: what one of them writes meanwhile would be
- * taken for a change. What they do later comes behind; in a stream of ours, the caller sees to that. It is sent at once: who
- * knows whether the stream is there when the answer is wanted. */
+/* The digest comes behind all uses by other streams, which are not ordered with `s`: their writes in the meantime would
+ * look like a change. Their later work comes behind it; in a stream of ours, the caller ensures that. The result is sent at
+ * once, since the stream may not exist any more when the answer is wanted. */
 static int hash(struct spw_device *d, struct spw_stream *s, const struct spw_read_check_of *t, uint32_t *ret_ticket)
 {
     struct spw_object *o = spw_object_at_locked(t->address);
@@ -112,7 +112,7 @@ int spw_read_check_close_locked(struct spw_device *d, const struct spw_read_chec
 
 /* ---- touches ---- */
 
-/* What operations of an epoch that is over relied on is nobody's any more. */
+/* What operations of an earlier epoch relied on does not matter any more. */
 static void rely(struct spw_read_check *u)
 {
     if (u->epoch != spw_version_epoch) {
@@ -157,8 +157,8 @@ void spw_read_check_read_locked(const struct spw_recorded_op *recorded_op, struc
     }
 }
 
-/* What an operation left that is kept, and was not known to write there, is looked at before another one may change it back:
- * run again, it would write the same. */
+/* A kept operation has left this content and was not known to write it. It is hashed before another operation can change it
+ * back: run again, the first one would write the same. */
 static void touch(struct spw_device *d, const struct spw_op *op, const struct spw_read_check_of *t)
 {
     struct spw_read_check *u = &t->what->unchanged;

@@ -1,4 +1,4 @@
-/* rebuild.c - follows what was kept back to where nothing was written before, and goes through it once in order. */
+/* rebuild.c - follows what was kept back to where nothing had been written before, then goes through it once in order. */
 #include "rebuild.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static bool has(const struct spw_rebuild *r, const struct spw_recorded_op *op)
     return false;
 }
 
-/* In their order. */
+/* Inserts the operation in order. */
 static bool add_op(struct spw_rebuild *r, struct spw_recorded_op *op)
 {
     unsigned at = r->op_count;
@@ -32,7 +32,7 @@ static bool needs_what_was_there(const struct spw_recorded_op_touch *t)
     return t->block && spw_touch_writes(t) && !t->whole;
 }
 
-/* All that wrote before `op` to what it writes: they are older, so they come before it. */
+/* Adds all operations that wrote, before `op`, to what it writes; they are older, so they come before it. */
 static bool add_previous(struct spw_rebuild *r, const struct spw_recorded_op *op)
 {
     for (unsigned i = 0; i < op->touch_count; i++) {
@@ -43,7 +43,8 @@ static bool add_previous(struct spw_rebuild *r, const struct spw_recorded_op *op
     return true;
 }
 
-/* From the newest to the oldest. What is added meanwhile moves those behind it, which have been looked at, one place up. */
+/* Goes from the newest operation to the oldest. Each one that is added meanwhile moves those behind it, which are done, up
+ * by one. */
 static bool find_ops(struct spw_rebuild *r)
 {
     for (unsigned left = r->op_count; left > 0;) {
@@ -63,7 +64,7 @@ static struct spw_rebuild_part *find_part(struct spw_rebuild *r, const struct sp
     return NULL;
 }
 
-/* The touch comes next: false where it needs a content that the block does not have then. */
+/* Goes through the next touch. Returns false if it needs a content that the block does not have then. */
 static bool go_through(struct spw_rebuild *r, const struct spw_recorded_op_touch *t)
 {
     struct spw_rebuild_part *p = find_part(r, t->what);
@@ -82,7 +83,8 @@ static bool go_through(struct spw_rebuild *r, const struct spw_recorded_op_touch
     if (!spw_touch_writes(t))
         return true;
     p->version = t->after;
-    return p->writers++ > 0; /* else an earlier one has read what it held before, which is nowhere any more */
+    return p->writers++ > 0; /* if this is the first writer, an earlier operation has read the former content, which does not
+                              * exist any more */
 }
 
 bool spw_rebuild_find(struct spw_recorded_op *maker, struct spw_rebuild *ret)

@@ -29,18 +29,19 @@ bool spw_recorded_op_order_unseen;
 static unsigned access_of_hit(const struct spw_op *op, unsigned hit)
 {
     const bool writes = spw_op_writes_hit(op, hit);
-    if (op->function) /* whatever a launch is given it may read */
+    if (op->function) /* a launch may read whatever it is given */
         return writes ? SPW_RECORDED_OP_READS | SPW_RECORDED_OP_WRITES : SPW_RECORDED_OP_READS;
     return writes ? SPW_RECORDED_OP_WRITES : SPW_RECORDED_OP_READS;
 }
 
-/* It may be written all the same, by this launch or by another one that was given it. */
+/* Returns true if the small allocation may be written all the same, by this launch or by another one that was given it. */
 static bool is_doubtful(const struct spw_op *op, unsigned hit, const struct spw_recorded_op_touch *t)
 {
     return op->function && t->bytes <= SPW_LENT_MAX_BYTES && (t->what->is_believed || spw_op_believes_hit(op, hit));
 }
 
-/* A copy or set says how much it writes. Rows with gaps between them are not known to leave nothing out. */
+/* Returns true if a copy or set overwrites all of it, as its arguments say. Rows with gaps between them may leave something
+ * out. */
 static bool covers(const struct spw_op *op, const struct spw_recorded_op_touch *t)
 {
     const struct spw_call_args *s = op->submission;
@@ -70,7 +71,7 @@ static bool find_touch(CUdeviceptr address, struct spw_recorded_op_touch *ret)
     return slot != NULL;
 }
 
-/* Whether what it held before matters, and what wrote that: provided that nothing may have changed it in between. */
+/* Finds out whether its former content matters and what wrote that, provided that nothing may have changed it in between. */
 static void find_origin(const struct spw_op *op, struct spw_recorded_op_touch *t)
 {
     if (!spw_touch_writes(t))
@@ -83,14 +84,14 @@ static void find_origin(const struct spw_op *op, struct spw_recorded_op_touch *t
         t->previous = t->what->maker;
 }
 
-/* It may be run again in the device's own workspace. */
+/* Returns true if the launch can be run again in the device's own workspace. */
 static bool works_elsewhere(const struct spw_op *op, const struct spw_device *d)
 {
     const struct spw_library_inputs *call = op->scratch ? spw_library_with_workspace() : NULL;
     return call && d && d->workspace.block && d->workspace.block->size_bytes >= call->workspace_bytes;
 }
 
-/* Everything once. What lies there but is not versioned can be written unseen; what lies nowhere is no address. */
+/* Lists each thing once. Memory without a version may be written unseen; an address of nothing is no address. */
 static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_recorded_op_touch *list, unsigned *ret_count)
 {
     const struct spw_device *d = spw_device_of_stream_locked(op->stream);
@@ -124,7 +125,7 @@ static enum spw_replay_verdict list_touches(const struct spw_op *op, struct spw_
     return SPW_REPLAYABLE;
 }
 
-/* Whether it may follow an address to memory that is not ours, which it is not given itself. */
+/* Returns true if the launch is given memory that may hold an address outside ours, which it may follow. */
 static bool may_lead_outside(const struct spw_op *op)
 {
     for (unsigned hit = 0; spw_outside_any() && op->function && hit < op->count; hit++) {
@@ -135,8 +136,8 @@ static bool may_lead_outside(const struct spw_op *op)
     return false;
 }
 
-/* Whether some of what it is given may hold addresses that are not known yet: a look there has no answer so far. What they
- * lead to has to be there for the program's launch alone. */
+/* Returns true if something that it is given may hold addresses that are not known yet, because a search in it has no
+ * answer. What they lead to is only certain to be there for the program's own launch. */
 static bool may_follow_addresses(const struct spw_op *op)
 {
     bool may = false;
@@ -147,7 +148,7 @@ static bool may_follow_addresses(const struct spw_op *op)
     return may;
 }
 
-/* What a kernel reads or writes through one, none of its parameters tells. */
+/* No parameter shows what a kernel reads or writes through a texture or surface. */
 static bool there_are_textures_or_surfaces(void)
 {
     return spw_calls_count(SPW_CALL_cuTexObjectCreate) || spw_calls_count(SPW_CALL_cuSurfObjectCreate);
@@ -177,7 +178,7 @@ enum spw_replay_verdict spw_recorded_op_verdict(const struct spw_op *op)
 
 /* ---- life ---- */
 
-/* All of it is one piece of memory. NULL: the bound is reached, or there is none. */
+/* Allocates everything as one piece of memory. NULL: the bound is reached, or there is no memory. */
 static struct spw_recorded_op *reserve(unsigned touches, size_t submission_bytes, void **ret_submission)
 {
     const size_t front = sizeof(struct spw_recorded_op) + touches * sizeof(struct spw_recorded_op_touch);
@@ -216,7 +217,7 @@ static enum spw_replay_verdict why_no_twin(const struct spw_op *op)
     return verdict == SPW_REPLAYABLE ? SPW_REPLAY_NO_TWIN : verdict;
 }
 
-/* In the order of its stream, before the driver is told of it. */
+/* The copies are submitted in the order of the stream, before the driver call. */
 static int save_variables(const struct spw_op *op, struct spw_recorded_op *r)
 {
     struct spw_context_guard guard;
@@ -248,8 +249,8 @@ static size_t bytes_of_sets(const struct spw_library_inputs *call)
     return bytes;
 }
 
-/* The launch, and what the call has set before, in the device's own workspace. False: it is given the workspace at so many
- * places in a form that is not understood. */
+/* Moves the launch, and what the call has set before, to the device's own workspace. Returns false if an address of the
+ * workspace is in a form that is not understood, so that fewer than `places` were moved. */
 static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_inputs *call, unsigned places,
                            struct spw_device *d, char *room)
 {
@@ -265,7 +266,7 @@ static bool move_elsewhere(struct spw_recorded_op *r, const struct spw_library_i
     return spw_call_args_move(r->submission, call->workspace, call->workspace_bytes, to) == places;
 }
 
-/* It is not recorded: nobody asks for the answers that were on their way to it. */
+/* The operation is not recorded: forgets the checks that were handed over to it. */
 static struct spw_recorded_op *drop_touches(struct spw_recorded_op_touch *list, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
@@ -273,8 +274,8 @@ static struct spw_recorded_op *drop_touches(struct spw_recorded_op_touch *list, 
     return NULL;
 }
 
-/* Before what was submitted to other streams and has to do with the same, as the program knows: a function of the host's
- * holds that back. Then it reads something else than what its inputs are said to be. */
+/* Returns true if the operation may execute before work of other streams on the same memory, although that was submitted
+ * first: a host function holds the other work back. Then it reads something other than its recorded inputs. */
 static bool may_come_first(const struct spw_op *op)
 {
     bool may = false;
@@ -344,7 +345,7 @@ void spw_recorded_op_let_go(struct spw_recorded_op *recorded_op)
             spw_stash_give_locked(spw_device_of_address(recorded_op->touches[i].address), recorded_op->touches[i].saved - 1,
                                   recorded_op->touches[i].bytes);
         spw_read_check_forget_locked(&recorded_op->touches[i].since);
-        spw_recorded_op_let_go(recorded_op->touches[i].previous); /* no deeper than SPW_RECORDED_OP_DEPTH */
+        spw_recorded_op_let_go(recorded_op->touches[i].previous); /* recursion at most SPW_RECORDED_OP_DEPTH deep */
     }
     spw_variables_give_locked(&recorded_op->variables);
     if (recorded_op->elsewhere)
@@ -354,7 +355,7 @@ void spw_recorded_op_let_go(struct spw_recorded_op *recorded_op)
     free(recorded_op);
 }
 
-/* ---- whom an operation touched ---- */
+/* ---- what an operation touched ---- */
 
 struct spw_block *spw_touched_block_locked(const struct spw_recorded_op_touch *t)
 {

@@ -1,4 +1,4 @@
-/* rematerialiser.c - who makes dropped blocks again, if anybody does. */
+/* rematerialiser.c - the pointer to the rematerialiser. */
 #include "rematerialiser.h"
 
 const struct spw_rematerialiser *spw_rematerialiser;

@@ -1,12 +1,12 @@
-/* sample.c - chooses the pages. */
+/* sample.c - chooses the pages of a sample. */
 #include "sample.h"
 
 enum { ALIGNMENT = 16 };
 
 #define PATTERN_WORD (UINT64_MAX / 0xff * SPW_SAMPLE_PATTERN)
 
-/* Nothing behind the end, which nobody has written: of what is no whole number of pages the rest is left out, now at the end
- * and now at the beginning. */
+/* Pages never reach beyond the end, where nothing was written. If the size is no whole number of pages, the remainder is
+ * left out at the end or at the beginning, depending on `choice`. */
 struct spw_sample spw_sample_of(CUdeviceptr address, size_t bytes, uint64_t choice, size_t step)
 {
     const uint64_t mixed = choice * UINT64_C(0x9E3779B97F4A7C15) >> 32;

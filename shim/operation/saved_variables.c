@@ -1,4 +1,4 @@
-/* saved_variables.c - copies them piece by piece, and asks about addresses among them. */
+/* saved_variables.c - copies variables piece by piece, and has the copies searched for addresses. */
 #include "saved_variables.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 static int save(const struct spw_variables *v, struct spw_device *d, struct spw_stream *s, uint32_t offset)
 {
-    int r = v->may_hold_addresses ? spw_stash_clear_locked(d, s, s->begun, v->bytes, offset) : 0; /* between them, too */
+    int r = v->may_hold_addresses ? spw_stash_clear_locked(d, s, s->begun, v->bytes, offset) : 0; /* clears the gaps */
     for (uint32_t i = 0; i < v->count && r == 0; i++)
         r = spw_stash_save_locked(d, s, s->begun, v->pieces[i].original, v->pieces[i].bytes, offset + v->pieces[i].offset);
     return r;

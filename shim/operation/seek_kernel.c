@@ -10,10 +10,10 @@
 #include "seek-ptx.h"
 
 enum {
-    THREADS = 256,        /* of a block, as seek.ptx says */
-    BLOCKS_EACH = 4,      /* of a multiprocessor: as many as it can hold at once */
-    LEAST_SHIFT = 14,     /* a chunk of seek.ptx lies in one part */
-    MULTIPROCESSORS = 16, /* where the driver does not say: slow on a large device, and right */
+    THREADS = 256,        /* per block, as in seek.ptx */
+    BLOCKS_EACH = 4,      /* per multiprocessor: as many as it can hold at once */
+    LEAST_SHIFT = 14,     /* so that each chunk of seek.ptx lies in one part */
+    MULTIPROCESSORS = 16, /* if the driver does not say: slow on a large device, but correct */
 };
 
 unsigned spw_seek_shift(uint64_t bytes)
@@ -56,7 +56,7 @@ void spw_seek_kernel_unload(const struct spw_seek_kernel *kernel)
 int spw_seek_kernel_submit(const struct spw_seek_kernel *kernel, CUstream stream, CUdeviceptr address, uint64_t bytes,
                            const struct spw_address_ranges *ranges, struct spw_seek_answer *answer)
 {
-    CUdeviceptr to = (CUdeviceptr)(uintptr_t)answer; /* addresses of page-locked memory are the same everywhere */
+    CUdeviceptr to = (CUdeviceptr)(uintptr_t)answer; /* page-locked memory has the same address everywhere */
     uint64_t shift = spw_seek_shift(bytes), blocks = (bytes >> LEAST_SHIFT) + 1;
     static struct spw_log_threshold told;
     struct spw_address_ranges all = *ranges;

@@ -1,4 +1,4 @@
-/* stash.c - one pinned block for each device, given out in units. */
+/* stash.c - gives out units of one pinned block for each device. */
 #include "stash.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 enum { UNIT = 256 };
 
 struct spw_stash {
-    struct spw_block *block; /* of ours, always resident */
+    struct spw_block *block; /* a block of ours, always resident */
     uint32_t next;           /* unit where the search begins */
     uint32_t units;
     bool taken[];
@@ -60,7 +60,7 @@ struct spw_block *spw_stash_close_locked(struct spw_device *d)
     return b;
 }
 
-/* The first of `count` free units in a row, from `from` on and before `end`; `end`: there are none. */
+/* Returns the first of `count` free units in a row in [from, end), or `end` if there are none. */
 static uint32_t find_room(const struct spw_stash *stash, uint32_t from, uint32_t end, uint32_t count)
 {
     uint32_t free = 0;
@@ -72,7 +72,7 @@ static uint32_t find_room(const struct spw_stash *stash, uint32_t from, uint32_t
     return end;
 }
 
-/* Of the units before `end`, from `next` on as long as there are any. */
+/* Takes units below `end`, preferably from `next` on. */
 static int take(struct spw_stash *stash, uint64_t bytes, uint32_t next, uint32_t end, uint32_t *ret_first)
 {
     if (!bytes || units_of(bytes) > end)
@@ -93,7 +93,7 @@ static uint32_t units_for_long(const struct spw_stash *stash)
     return stash->units / 2;
 }
 
-/* Where it was not needed for longer first. */
+/* Searches the half first that is not for long-lived contents. */
 int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -1,12 +1,12 @@
-/* twin_attrs.c - reads what the driver was told of the one, and tells it of the other. */
+/* twin_attrs.c - reads the attributes of the original, and sets those of the twin. */
 #include "twin_attrs.h"
 
 #include "ask.h"
 #include "driver.h"
 #include "result.h"
 
-/* What can be told a function, and changes whether it can be launched, or what it does. (How caches are divided by
- * cuFuncSetCacheConfig changes neither.) */
+/* The attributes that can be set for a function and decide whether it can be launched, or what it does.
+ * (cuFuncSetCacheConfig, which divides caches, changes neither.) */
 static const CUfunction_attribute attributes[] = {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                                   CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
                                                   CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH,
@@ -15,7 +15,7 @@ static const CUfunction_attribute attributes[] = {CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_
                                                   CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED,
                                                   CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE};
 
-/* An attribute that the driver does not know nobody has told it either. */
+/* An attribute that the driver does not know cannot have been set. */
 static int make_function_alike(CUfunction original, CUfunction twin, CUfunction_attribute which)
 {
     int wanted = 0, value = 0;

@@ -1,4 +1,4 @@
-/* twins.c - keeps what modules were loaded from, loads them once more, and keeps both alike where they have to be. */
+/* twins.c - keeps what modules were loaded from, loads them a second time, and keeps both alike where necessary. */
 #include "twins.h"
 
 #include <errno.h>
@@ -26,17 +26,17 @@ struct twin { /* of a source, in one context */
     CUcontext context;
     void *handle; /* CUmodule or CUlibrary; NULL: it could not be loaded */
     struct spw_variables *variables;
-    uint64_t alike;       /* its variables are as they were at that change */
+    uint64_t alike;       /* the change up to which its variables were copied */
     struct spw_uses uses; /* what runs in it */
     struct twin *next;
 };
 
-struct source { /* a module or library of the program's */
+struct source { /* a module or library of the program */
     const void *owner;
-    CUcontext context; /* where a module is */
+    CUcontext context; /* of a module; NULL: a library */
     struct spw_image *image;
-    const char *refused;  /* NULL: it can have a twin */
-    const char *stateful; /* NULL: no kernel of it depends on more than is known */
+    const char *refused;  /* why it cannot have a twin; NULL: it can */
+    const char *stateful; /* why its state is not known; NULL: it is known */
     bool is_listed;
     struct spw_globals globals;
     struct spw_module_variable *variables;
@@ -55,7 +55,7 @@ struct counterpart {
     struct twin *twin;
     CUfunction function; /* NULL: there is none */
     bool is_kernel;      /* both are CUkernels */
-    uint64_t alike;      /* its attributes are as they were at that change */
+    uint64_t alike;      /* the change up to which its attributes were copied */
     bool lost;
     UT_hash_handle hh;
 };
@@ -64,8 +64,8 @@ struct counterpart {
 static struct source *sources;
 static struct counterpart *counterparts;
 static uint64_t changes = 1;
-static struct spw_uses writers; /* of variables: what the program has given to its streams for that */
-static unsigned writing;        /* calls that do so and have not been answered */
+static struct spw_uses writers; /* operations of the program that write variables */
+static unsigned writing;        /* calls that write variables and have not returned */
 
 struct spw_twin_counts spw_twin_counts;
 CUdeviceptr spw_twins_low, spw_twins_high;
@@ -99,7 +99,7 @@ static void say_refused(const struct source *s)
              spw_image_is_library(s->image) ? "library" : "module", lacks(s));
 }
 
-/* Those of its twins are found when these are made. */
+/* The twin's variables are found when it is made. */
 static void list_globals(struct source *s)
 {
     if (s->is_listed)
@@ -132,7 +132,7 @@ static void forget_twin(struct twin *twin)
     *link = twin->next;
 }
 
-/* Without its twins, which are somebody's to unload, or gone. */
+/* The twins are unloaded by the caller, or gone already. */
 static void forget_source(struct source *s)
 {
     HASH_DEL(sources, s);
@@ -164,7 +164,7 @@ void spw_twins_not_loaded(struct spw_image *image)
     spw_unlock();
 }
 
-/* Whatever had the handle before is gone with its context, unseen. */
+/* Another owner of that handle went with its context, unnoticed. */
 static void add_source(const void *owner, struct spw_image *image, CUcontext context)
 {
     struct source *s = find_source(owner);
@@ -212,7 +212,7 @@ static void unload(const struct twin *twin)
     spw_context_leave(&guard);
 }
 
-/* Nobody finds the twin any more, so that it stays as it is while its last uses are waited for. */
+/* The twin cannot be found any more, so it does not change while its last uses are waited for. */
 void spw_twins_unload(const void *owner)
 {
     spw_lock();
@@ -307,7 +307,7 @@ bool spw_twins_write(CUdeviceptr address, size_t bytes)
     return any;
 }
 
-/* What kernels can write is saved before each launch that is kept, and searched for addresses then (saved_variables.h). */
+/* Variables that kernels can write are saved before each kept launch, and then searched for addresses. */
 static bool is_searched(struct source *s, const struct spw_module_variable *v)
 {
     list_globals(s);
@@ -359,7 +359,7 @@ void spw_twins_written(CUstream stream)
     spw_unlock();
 }
 
-/* The program's writes may not have happened yet, on streams that what runs in the twin has nothing to do with. */
+/* The program's writes may not have happened yet, on streams that are not ordered with what runs in the twin. */
 static int order_behind_writers(const struct twin *twin, struct spw_stream *s)
 {
     return twin->alike == changes ? 0 : spw_uses_order_locked(&writers, s);
@@ -386,7 +386,7 @@ static int make_attributes_alike(struct counterpart *c)
     return r;
 }
 
-/* Where the handle comes from. Who was not told asks the driver. */
+/* Finds where the handle comes from. If that was not noted, asks the driver. */
 static struct source *source_of(CUfunction f, bool *ret_is_kernel)
 {
     const void *owner = NULL;
@@ -431,7 +431,7 @@ static CUresult ask_name(CUfunction f, bool is_kernel, const char **ret_name)
     return spw_driver.cuFuncGetName ? SPW_ASK(cuFuncGetName, ret_name, f) : CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Who has no name cannot be told from those that do. */
+/* A function without a name cannot be told from those that print. */
 static bool may_print(const struct source *s, CUfunction f, bool is_kernel)
 {
     const char *name = NULL;
@@ -439,7 +439,7 @@ static bool may_print(const struct source *s, CUfunction f, bool is_kernel)
            (ask_name(f, is_kernel, &name) != CUDA_SUCCESS || spw_globals_may_print(&s->globals, name, strlen(name)));
 }
 
-/* Where there is a counterpart, these questions have been answered. */
+/* If there is a counterpart, the first questions have been answered. */
 enum spw_replay_verdict spw_twin_verdict_locked(CUfunction f, CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -501,7 +501,7 @@ static int find_by_name(struct counterpart *c)
     return spw_result(SPW_ASK(cuKernelGetFunction, &c->function, kernel));
 }
 
-/* The context is current. Whatever fails leaves no function. */
+/* The context is current. After a failure there is no function. */
 static void find_counterpart_in_twin(struct counterpart *c)
 {
     char name[256];

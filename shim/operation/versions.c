@@ -23,9 +23,9 @@ static void raise_epoch(void)
     spw_version_epoch_clock = spw_version_clock;
 }
 
-/* ---- kept or not ---- */
+/* ---- starting and stopping ---- */
 
-/* Who writes it from now on, nobody counts. */
+/* From now on its writes are not noted. */
 static void forget_makers(struct spw_versioned *v)
 {
     spw_version_forget_maker_locked(v);
@@ -57,7 +57,7 @@ void spw_versions_keep_locked(bool keep)
 
 /* ---- operations ---- */
 
-/* Those in places that are not trusted, through which nothing seems to be written, of a launch that is believed. */
+/* Returns the hits in untrusted places through which nothing seems to be written, for a launch that is believed. */
 static uint64_t spared(const struct spw_op *op)
 {
     const uint16_t *places = op->submission->launch.doubted;
@@ -69,8 +69,8 @@ static uint64_t spared(const struct spw_op *op)
     return hits;
 }
 
-/* Hits on what nobody has written since it was allocated. Its bytes mean nothing, so a launch is given it to be written,
- * whatever other launches of the kind did. Places that are not trusted don't count. */
+/* Returns the hits on memory that was never written since its allocation. Its bytes mean nothing, so a launch is given it
+ * in order to write it, whatever other launches of the class did. Untrusted places do not count. */
 static uint64_t fresh(const struct spw_op *op)
 {
     uint64_t hits = 0;
@@ -89,7 +89,7 @@ static void declare(struct spw_launch_class *set, const struct spw_call_args *s)
     spw_launch_class_declare_locked(set, &declared);
 }
 
-/* Hits of a launch that could be run again in a workspace of ours, which is wanted then. */
+/* Returns the hits of a launch that could be run again in a workspace of ours, and requests that workspace. */
 static uint64_t scratch(const struct spw_op *op)
 {
     const struct spw_library_inputs *call = spw_library_with_workspace();
@@ -127,7 +127,7 @@ void spw_versions_look_locked(struct spw_op *op)
         op->spared = spared(op);
 }
 
-/* What is needed, and may be written through a hit; NULL: nothing. No belief counts. */
+/* Returns what is needed and may be written through a hit, even if it is believed not to be; NULL: nothing. */
 static struct spw_versioned *endangered_by_hit(const struct spw_op *op, unsigned hit)
 {
     const bool writes = spw_op_writes_hit(op, hit);
@@ -137,7 +137,7 @@ static struct spw_versioned *endangered_by_hit(const struct spw_op *op, unsigned
     return v && v->needed ? v : NULL;
 }
 
-/* On all devices where anything is dropped. */
+/* Rescues on all devices where anything is dropped. */
 static int rescue(const struct spw_versioned *needed, bool is_known, struct spw_stream *s)
 {
     int r = 0;
@@ -182,14 +182,14 @@ static void raise_all(const struct spw_op *op)
         if (v && spw_op_writes_hit(op, i))
             spw_version_raise_locked(v);
         else if (v) {
-            v->is_fresh = false; /* a belief is not enough for taking what it holds for undefined */
+            v->is_fresh = false; /* a belief is not enough to take the content for undefined */
             v->is_believed |= spw_op_believes_hit(op, i);
         }
     }
 }
 
-/* What was kept learns what its operation makes of what it writes, and is known by what it made, provided that all that was
- * written there before is known as well. */
+/* The recorded operation learns the versions that it makes, and becomes the maker of what it writes, if all earlier writes
+ * to that are known as well. */
 static void take_versions(struct spw_recorded_op *recorded_op)
 {
     for (unsigned i = 0; i < recorded_op->touch_count; i++) {
@@ -232,9 +232,9 @@ void spw_versions_op_end(struct spw_op *op, bool taken)
     spw_unlock();
 }
 
-/* ---- what nobody sees exactly ---- */
+/* ---- changes that no operation shows ---- */
 
-/* Where something is dropped: a bit for each device. */
+/* Returns a bit for each device where something is dropped. */
 static uint64_t devices_dropping(void)
 {
     uint64_t devices = 0;
@@ -244,7 +244,7 @@ static uint64_t devices_dropping(void)
     return devices;
 }
 
-/* With the slow locks of `devices` held: all that is dropped there is made again. */
+/* Makes everything again that is dropped on `devices`. Needs their slow locks. */
 static int rescue_all(uint64_t devices)
 {
     struct spw_context_guard guard;
@@ -258,7 +258,7 @@ static int rescue_all(uint64_t devices)
     return r;
 }
 
-/* Who makes room on a device where nothing is dropped is not waited for. */
+/* Devices where nothing is dropped are not locked, so threads that make room there are not waited for. */
 int spw_versions_break(void)
 {
     uint64_t devices = 0, more;
@@ -266,7 +266,7 @@ int spw_versions_break(void)
     if (!spw_versions_kept)
         return 0;
     spw_lock();
-    while (r == 0 && (more = devices_dropping() & ~devices)) { /* while the lock is let go of, there may be others */
+    while (r == 0 && (more = devices_dropping() & ~devices)) { /* while the lock was released, there may have been more */
         spw_unlock();
         spw_devices_unlock_slow(devices);
         devices |= more;
