@@ -1,4 +1,4 @@
-/* allocation.c - what is known of a live allocation. */
+/* allocation.c - finds live allocations in blocks, packs and slabs. */
 #include "allocation.h"
 
 #include "lock.h"
@@ -28,7 +28,7 @@ bool spw_content_at_locked(CUdeviceptr address, struct spw_allocation *ret)
     return address < ret->address + ret->size_bytes;
 }
 
-/* The slot of a pack; NULL: there is none, or no pack. */
+/* Returns the slot of a pack at the address; NULL if there is none, or no pack. */
 static struct spw_pack_slot *packed_at(CUdeviceptr address)
 {
     struct spw_object *o = spw_object_at_locked(address);

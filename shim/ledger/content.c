@@ -1,4 +1,4 @@
-/* content.c - the clock of versions, and what a write does to what is known of a thing. */
+/* content.c - the clock of versions, and the changes that a write makes to a version record. */
 #include "content.h"
 
 #include "lock.h"

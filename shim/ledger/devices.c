@@ -1,4 +1,4 @@
-/* devices.c - contexts and pools, each with the device that it belongs to. */
+/* devices.c - tables of contexts and pools, with the device of each. */
 #include "devices.h"
 
 #include <stdlib.h>
@@ -9,18 +9,18 @@
 #include "lock.h"
 #include "tables.h"
 
-struct note { /* what a handle stands for */
+struct note { /* what is known about a handle */
     uint64_t key;
     int device;
-    unsigned holds;    /* of the context, beside that of whoever has made it */
-    CUcontext primary; /* whose memory a green context uses; NULL: it is no green one */
+    unsigned holds;    /* holders of the context beside the one that made it */
+    CUcontext primary; /* whose memory a green context uses; NULL: it is not a green context */
     bool foreign, lost;
     UT_hash_handle hh;
 };
 
 /* Guarded by the engine lock. */
 static struct note *contexts, *known_pools;
-static uint64_t generation; /* raised when a context goes: its handle may come again for another device */
+static uint64_t generation; /* raised when a context is destroyed: its handle may be reused on another device */
 
 CUcontext spw_failed_context;
 
@@ -76,13 +76,13 @@ static struct spw_device *ready(int ordinal)
     return spw_device_ready_locked(ordinal, &r);
 }
 
-static _Thread_local struct { /* what the thread found last; of a green context nothing */
+static _Thread_local struct { /* what the thread found last; never for a green context */
     CUcontext context;
     struct spw_device *device;
     uint64_t generation;
 } last;
 
-/* Of the current context; NULL: there is no memory for it, or no such context. */
+/* Returns the note of the current context; NULL: there is no memory for it, or no such context. */
 static struct note *note_current_locked(CUcontext context)
 {
     CUdevice device = 0;
@@ -253,8 +253,8 @@ void spw_mempool_note(CUmemoryPool pool, int device, bool is_foreign)
 void spw_mempool_note_own(CUmemoryPool pool, int device, bool is_foreign)
 {
     spw_lock();
-    const bool is_known =
-        find(known_pools, (uint64_t)(uintptr_t)pool); /* one that the program made and set is known better */
+    const bool is_known = find(known_pools, (uint64_t)(uintptr_t)pool); /* more is known about a pool that the program made
+                                                                         * and set */
     spw_unlock();
     if (!is_known)
         spw_mempool_note(pool, device, is_foreign);

@@ -1,4 +1,4 @@
-/* follower.c - who follows the program, if anybody does. */
+/* follower.c - the pointer to the follower. */
 #include "follower.h"
 
 const struct spw_follower *spw_follower;

@@ -1,4 +1,4 @@
-/* lasting.c - counts for each granule of an arena who knows an address in it. */
+/* lasting.c - counts, for each granule of an arena, who remembers an address in it. */
 #include "lasting.h"
 
 #include <errno.h>
@@ -14,7 +14,8 @@ struct spw_lasting_granule {
     uint32_t of_node : 1, for_good : 1, holders : 30;
 };
 
-/* Of the live allocation that holds the address; where there is none, of the address alone. False: it is in no arena. */
+/* Finds the granules of the live allocation that holds the address, or of the address alone if there is none. Returns false
+ * if it lies in no arena. */
 static bool span_of(CUdeviceptr address, struct spw_lasting_span *ret)
 {
     struct spw_device *d = spw_device_of_address(address);
@@ -28,7 +29,8 @@ static bool span_of(CUdeviceptr address, struct spw_lasting_span *ret)
     return true;
 }
 
-/* NULL: there is no memory for it, and from now on any of the device's may be one. */
+/* Returns the device's granules. NULL: there is no memory for them, and from now on any address of the device may be a
+ * lasting one. */
 static struct spw_lasting_granule *granules_of(struct spw_device *d)
 {
     if (!d->lasting)
@@ -85,7 +87,7 @@ static int by_place(const void *a, const void *b)
     return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Each granule is in one of them. */
+/* Joins spans, so that each granule is in one of them. */
 static void merge(struct spw_lasting *l)
 {
     size_t n = 0;

@@ -66,13 +66,14 @@ static int read_budget(struct spw_device *d)
     return 0;
 }
 
-/* Where data that is no address seldom looks like one of the arena's, since what looks like one is read back and keeps what
- * it would lead to (seek.h). A driver that is asked for any place gives a low one, where eight truth values, a counter or
- * two small integers are addresses. Here the upper half of a word is 0x7800 to 0x7bff, the lower one is any: to be met by
- * chance that takes a half of 32768 or more or a bfloat16 of 1e34 or more, followed by a zero. */
+/* A place where data that is no address seldom looks like an address of the arena. What looks like one is read back, and
+ * keeps what it would lead to (seek.h). A driver that may choose gives a low place, where eight truth values, a counter or
+ * two small integers look like addresses. Here the upper half of an address is 0x7800 to 0x7bff, and the lower half is
+ * arbitrary. To look like that by chance takes a half of 32768 or more, or a bfloat16 of 1e34 or more, followed by a
+ * zero. */
 static const CUdeviceptr ARENA_PLACE = UINT64_C(0x7a0000000000), ARENA_LEAST_PLACE = UINT64_C(0x100000000000);
 
-/* The place is a hint: the driver may give another one. */
+/* The place is a hint: the driver may choose another one. */
 static int reserve_at(struct spw_device *d, uint64_t bytes, CUdeviceptr place)
 {
     return spw_result(SPW_ASK_QUIETLY(cuMemAddressReserve, &d->arena, bytes, (size_t)1 << d->granule_shift, place, 0));
@@ -86,7 +87,7 @@ static int reserve(struct spw_device *d, uint64_t bytes)
     return reserve_at(d, bytes, 0);
 }
 
-/* The more addresses the better for finding long free stretches; a driver or sandbox that gives less is asked for less. */
+/* The more addresses, the easier it is to find long free ranges. A driver or sandbox that refuses is asked for less. */
 static int reserve_arena(struct spw_device *d, uint32_t *ret_granules)
 {
     uint64_t least = d->handles.budget_bytes >> d->granule_shift;
@@ -130,7 +131,7 @@ static void publish_arena(const struct spw_device *d)
         spw_arena_high = d->arena + d->arena_bytes;
 }
 
-/* Below half a granule, a granule of its own would be wasted for the larger part. */
+/* An allocation below half a granule would waste most of a granule of its own. */
 static void size_allocations(struct spw_device *d)
 {
     const size_t half = ((size_t)1 << d->granule_shift) / 2;
@@ -142,7 +143,7 @@ static int make_device(struct spw_device *d)
 {
     uint32_t granules = 0;
     uint64_t granule_bytes;
-    int r = d->total_bytes ? 0 : read_budget(d); /* first of all: it holds for what is passed through too */
+    int r = d->total_bytes ? 0 : read_budget(d); /* comes first, as the budget also holds for what is passed through */
     if (r < 0)
         return r;
     r = spw_granularity(d->ordinal, &granule_bytes);
@@ -278,7 +279,7 @@ int spw_block_split_locked(struct spw_device *d, struct spw_block *b, uint32_t k
     struct spw_block *rest = malloc(sizeof(*rest));
     if (!rest)
         return -ENOMEM;
-    *rest = *b; /* whoever may be using one may be using the other */
+    *rest = *b; /* a user of the one may be using the other */
     rest->memory = (struct spw_memory){0};
     int r = remember(d, rest);
     if (r == 0) {

@@ -1,13 +1,14 @@
-/* mempool_stats.c - the list of books. */
+/* mempool_stats.c - the list of pools' records. */
 #include "mempool_stats.h"
 
 enum { BOOKS = 64 };
 
-static struct spw_mempool_stats books[BOOKS] = {{.most = UINT64_MAX}}; /* the first is that of no pool; engine lock */
+static struct spw_mempool_stats books[BOOKS] = {{.most = UINT64_MAX}}; /* the first is for allocations outside any pool;
+                                                                        * engine lock */
 static unsigned count = 1;
-static struct spw_mempool_stats *last = books; /* asked for: never one that is destroyed */
+static struct spw_mempool_stats *last = books; /* the record that was found last; never a destroyed one */
 
-/* An unused book, or that of no pool when there is none. */
+/* Returns an unused record, or the one for allocations outside any pool if there is none. */
 static struct spw_mempool_stats *new_book(CUmemoryPool pool)
 {
     unsigned i = 1;

@@ -16,7 +16,7 @@ struct entry {
     UT_hash_handle hh;
 };
 
-static struct entry *entries; /* guarded by the engine lock; some may be of allocations that are gone */
+static struct entry *entries; /* guarded by the engine lock; some may be of allocations that were freed */
 
 static struct entry *find(uint64_t serial)
 {

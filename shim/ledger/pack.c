@@ -10,9 +10,9 @@
 #include "streams.h"
 
 enum {
-    NEWEST = 2, /* packs of a size that new slots are looked for in, while packs are mostly full */
-    SPARE = 8,  /* granules that may be gaps, and as many more as are not */
-    LEAST = 4   /* slots of one size that fit into a pack at least */
+    NEWEST = 2, /* packs of a size that are searched for room, while packs are mostly full */
+    SPARE = 8,  /* granules that may be gaps, beside as many as are in use */
+    LEAST = 4   /* slots of one size that fit into a pack, at least */
 };
 
 static uint32_t rounded(size_t bytes)
@@ -45,7 +45,7 @@ int spw_pack_create_locked(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-/* Where the gap before slot `index` begins, or the last one. */
+/* Returns where the gap before slot `index`, or behind the last slot, begins. */
 static uint32_t gap_begin(const struct spw_pack *pack, uint32_t index)
 {
     const struct spw_pack_slot *before = index ? &pack->slots[index - 1] : NULL;
@@ -57,7 +57,8 @@ static uint32_t gap_end(const struct spw_pack *pack, uint32_t index)
     return index < pack->count ? pack->slots[index].offset : (uint32_t)pack->block->size_bytes;
 }
 
-/* The first gap of so many bytes: before which slot; UINT32_MAX: there is none, and it is known how large they are. */
+/* Returns the slot before which the first gap of `bytes` bytes lies. UINT32_MAX: there is none, and largest_gap is exact
+ * then. */
 static uint32_t find_gap(struct spw_pack *pack, uint32_t bytes)
 {
     uint32_t largest = 0;
@@ -88,7 +89,8 @@ static bool are_past(struct spw_uses *uses, struct spw_stream *s)
     return s ? spw_uses_plainly_only(uses, s) || spw_uses_only_locked(uses, s) : spw_uses_done_locked(uses);
 }
 
-/* A program that keeps one of many, time and again, has packs of gaps. These are filled before there are more of them. */
+/* A program that frees many and keeps a few, time and again, has packs full of gaps. These are filled before more packs are
+ * made. */
 static bool is_full_of_gaps(const struct spw_device *d)
 {
     return d->pack_bytes > 2 * d->packed_bytes + ((uint64_t)SPARE << d->granule_shift);
@@ -121,7 +123,7 @@ struct spw_pack_slot *spw_pack_slot_at_locked(const struct spw_pack *pack, CUdev
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     const uint64_t offset = a - pack->block->address;
-    uint32_t low = 0, high = pack->count; /* the first one behind the offset is among them, or `high` */
+    uint32_t low = 0, high = pack->count; /* the first slot behind the offset is in [low, high), or is `high` */
     while (low < high) {
         const uint32_t middle = (low + high) / 2;
         if (pack->slots[middle].offset <= offset)

@@ -1,4 +1,4 @@
-/* residency.c - the state of a block in the bits of its `attention`. */
+/* residency.c - keeps the state of a block in bits of its `attention`. */
 #include "residency.h"
 
 #include "lock.h"

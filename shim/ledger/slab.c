@@ -1,4 +1,4 @@
-/* slab.c - slots and their reuse. */
+/* slab.c - gives out slots and reuses them. */
 #include "slab.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static bool usable(struct spw_slot *slot, struct spw_stream *s)
              : spw_uses_done_locked(&slot->uses);
 }
 
-/* The list of the smallest slots that are large enough. NULL: there are none. */
+/* Returns the list of the smallest free slots that are large enough; NULL: there are none. */
 static struct spw_slot **first_free(const struct spw_device *d, size_t bytes)
 {
     const unsigned end = spw_slot_class_end((size_t)1 << d->granule_shift, bytes);

@@ -1,4 +1,4 @@
-/* versioned.c - finds the content of the block or slot at an address. */
+/* versioned.c - finds the version record of the block or slot at an address. */
 #include "versioned.h"
 
 #include "lock.h"

@@ -1,10 +1,10 @@
-/* callgraph.c - goes from the functions that print to their callers, section by section, until none is new. */
+/* callgraph.c - goes from functions that print to their callers, section by section, until it finds no more. */
 #include "callgraph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Types of sections beside those of ELF. Code for later architectures comes in two forms: MERC_ is the other one. */
+/* Types of sections beside those of ELF. Code for later architectures comes in two forms; MERC_ marks the second. */
 enum {
     TYPE_INFO = 0x70000000,
     TYPE_CALLGRAPH = 0x70000001,
@@ -22,21 +22,21 @@ enum {
     TYPE_COMPATIBILITY = 0x70000086
 };
 
-/* The parts of .nv.callgraph, by what stands in place of a callee before the first pair of each. */
+/* The parts of .nv.callgraph, by the value in place of a callee in front of the first pair of each part. */
 #define PART_CALLS   UINT32_C(0xffffffff) /* caller, function */
 #define PART_TARGETS UINT32_C(0xfffffffe) /* function whose address is taken, its type */
 #define PART_POINTER UINT32_C(0xfffffffd) /* caller through a pointer, type */
-#define PART_TAKES   UINT32_C(0xfffffffc) /* who takes an address, function */
+#define PART_TAKES   UINT32_C(0xfffffffc) /* function that takes an address, function */
 
-enum { FORMAT_SIZED = 4, ATTRIBUTE_EXTERNS = 0x0f }; /* of what stands in .nv.info */
-enum { NESTED_MAX = 64 };                            /* calls within calls */
+enum { FORMAT_SIZED = 4, ATTRIBUTE_EXTERNS = 0x0f }; /* in .nv.info */
+enum { NESTED_MAX = 64 };                            /* depth of calls */
 enum { IS_CODE = 1, PRINTS = 2 };
 
 struct graph {
     const struct spw_cubin *cubin;
-    unsigned char *sections; /* what each of them is */
+    unsigned char *sections; /* flags of each section */
     bool is_changed, has_calls;
-    bool is_found; /* who uses a function that prints */
+    bool is_found; /* a user of a function that prints */
 };
 
 static const char damaged[] = "a cubin is not as such are";
@@ -72,7 +72,7 @@ static bool is_info(const Elf64_Shdr *section)
     return section->sh_type == TYPE_INFO || section->sh_type == TYPE_MERC_INFO;
 }
 
-/* The section of code that another one belongs to; 0: to none. */
+/* Returns the section of code that another section belongs to; 0: none. */
 static uint64_t owner_of(const struct graph *g, const Elf64_Shdr *section)
 {
     return section->sh_flags & SHF_INFO_LINK && is_code(g, section->sh_info) ? section->sh_info : 0;
@@ -102,7 +102,7 @@ static const char *name_of(const struct graph *g, uint64_t table, const Elf64_Sy
     return spw_cubin_section(g->cubin, table, &section) ? spw_cubin_name(g->cubin, section.sh_link, symbol->st_name) : NULL;
 }
 
-/* Whoever uses the symbol may print. */
+/* Returns true if a user of the symbol may print. */
 static bool symbol_prints(struct graph *g, uint64_t table, const Elf64_Sym *symbol)
 {
     if (symbol->st_shndx != SHN_UNDEF)
@@ -113,7 +113,7 @@ static bool symbol_prints(struct graph *g, uint64_t table, const Elf64_Sym *symb
     return prints;
 }
 
-/* ---- what is said of calls ---- */
+/* ---- statements about calls ---- */
 
 static const char *follow_pair(struct graph *g, uint64_t table, uint32_t part, const uint32_t pair[2])
 {
@@ -184,7 +184,7 @@ static const char *follow_externs(struct graph *g, const Elf64_Shdr *section, ui
     return bytes % sizeof(uint32_t) ? damaged : NULL;
 }
 
-/* Attributes, each with its format, and a value or the number of bytes that follow. */
+/* Follows attributes: each has a format, and a value or the number of bytes that follow. */
 static const char *follow_info(struct graph *g, const Elf64_Shdr *section)
 {
     struct {
@@ -209,7 +209,7 @@ static const char *follow_info(struct graph *g, const Elf64_Shdr *section)
     return why;
 }
 
-/* Addresses of others' functions stand in constants of the whole cubin, from where the code that calls them takes them. */
+/* Addresses of others' functions lie in constants of the whole cubin, from where the code that calls them reads them. */
 static bool is_for_calls(const struct graph *g, const Elf64_Shdr *target)
 {
     const char *name = spw_cubin_section_name(g->cubin, target);
@@ -260,7 +260,7 @@ static const char *follow(struct graph *g)
     return why;
 }
 
-/* What is code. Of all of it something has to be said. */
+/* Marks the sections of code. There has to be a statement about each of them. */
 static const char *tell_sections(struct graph *g)
 {
     Elf64_Shdr section;
@@ -279,7 +279,7 @@ static const char *tell_sections(struct graph *g)
     return NULL;
 }
 
-/* What is said has to lead to one of them at least. */
+/* The statements have to lead to at least one printing function. */
 static const char *find_printing(struct graph *g)
 {
     const char *why = tell_sections(g);
@@ -292,7 +292,7 @@ static const char *find_printing(struct graph *g)
 
 /* ---- kernels ---- */
 
-/* The functions that kernels call are listed with them. */
+/* Functions that kernels call are listed with the kernels. */
 static const char *list_functions(struct spw_globals *globals, struct graph *g, uint64_t table, uint64_t count)
 {
     const char *why = NULL;

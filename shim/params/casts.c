@@ -1,18 +1,18 @@
-/* casts.c - recognises the types that PyTorch's kernels convert from and to, by name and size. */
+/* casts.c - recognises PyTorch's parameters for conversions by name and size. */
 #include "casts.h"
 
 #include "mangled.h"
 
 enum { MOST = 64 };
 
-/* "12LoadWithCastILi2EEE", the last part of a nested name. */
+/* Skips "12LoadWithCastILi2EEE", the last part of a nested name. */
 static bool skip_cast(const char **at, const char *class, unsigned long *ret_tensors)
 {
     return spw_mangled_skip(at, class) && spw_mangled_skip(at, "I") && spw_mangled_skip_number(at, 'i', ret_tensors) &&
            spw_mangled_skip(at, "EE");
 }
 
-/* "T4_", a parameter whose type is an argument of the template: its number, 0 being that of T_. */
+/* Skips "T4_", a parameter whose type is an argument of the template, and stores its number; T_ is number 0. */
 static bool skip_argument(const char **at, unsigned long *ret_number)
 {
     char *end;
@@ -23,8 +23,8 @@ static bool skip_argument(const char **at, unsigned long *ret_number)
     return *at && spw_mangled_skip(at, "_");
 }
 
-/* All that is behind the template's arguments: a number of elements, and `count` parameters in all, of which the last two
- * have the types that were the last two arguments. */
+/* Returns true if the rest of the name, behind the template's arguments, is: a number of elements, then parameters, `count`
+ * in all, of which the last two have the types that were the last two arguments. */
 static bool ends_with_both(const char *at, unsigned count)
 {
     unsigned long number = 0, before = 0, highest = 0;
@@ -45,7 +45,8 @@ static size_t bytes_of(unsigned long tensors)
     return (tensors + sizeof(uint32_t) - 1) / sizeof(uint32_t) * sizeof(uint32_t) + tensors * sizeof(uint32_t);
 }
 
-/* at::native::some_elementwise_kernel<..., at::native::memory::LoadWithCast<n>, (the same)::StoreWithCast<n> >. */
+/* Recognises at::native::some_elementwise_kernel<..., at::native::memory::LoadWithCast<n>, (the same)::StoreWithCast<n>
+ * >. */
 uint64_t spw_casts_recognise(const char *name, const struct spw_param *params, unsigned count)
 {
     unsigned long loaded, stored;

@@ -33,7 +33,7 @@ const char *spw_cubin_section_name(const struct spw_cubin *f, const Elf64_Shdr *
     return spw_cubin_name(f, f->names, section->sh_name);
 }
 
-/* More sections than fit into the header's fields are counted by the first of them. */
+/* If there are more sections than fit into the header's fields, the first section holds their number. */
 bool spw_cubin_open(struct spw_cubin *f, struct spw_image_part all)
 {
     Elf64_Shdr first = {0};

@@ -1,4 +1,4 @@
-/* dims.c - reads shapes of tensors that PyTorch's kernels get. */
+/* dims.c - reads shapes of tensors among the parameters of PyTorch's kernels. */
 #include "dims.h"
 
 #include "mangled.h"
@@ -77,11 +77,11 @@ struct divider {
 enum {
     DIVIDERS_AT = NUMBER,
     STRIDES_AT = DIVIDERS_AT + MOST * sizeof(struct divider),
-    BYTES_OF_ONE = STRIDES_AT + MOST * NUMBER, /* with strides of a single tensor; each tensor has an address as well */
+    BYTES_OF_ONE = STRIDES_AT + MOST * NUMBER, /* with strides of a single tensor; each tensor also has an address */
     BYTES_OF_MORE = MOST * NUMBER + WORD
 };
 
-/* at::native::elementwise_kernel<threads, each, (what gpu_kernel_impl or gpu_kernel_impl_nocast makes)>. */
+/* Recognises at::native::elementwise_kernel<threads, each, (what gpu_kernel_impl or gpu_kernel_impl_nocast makes)>. */
 bool spw_calculator_recognise(const char *name, size_t bytes, struct spw_calculator *ret)
 {
     unsigned long number;
@@ -105,7 +105,7 @@ static struct divider divider_by(uint32_t by)
     return d;
 }
 
-/* Whether what begins there divides by so many lengths, whose product is *ret_product. */
+/* Returns true if the calculator at `from` divides by `dimensions` lengths, and stores their product. */
 static bool divides(const unsigned char *from, int32_t dimensions, uint64_t *ret_product)
 {
     *ret_product = 1;
@@ -122,8 +122,9 @@ static bool divides(const unsigned char *from, int32_t dimensions, uint64_t *ret
     return true;
 }
 
-/* How many tensors it is for follows from no size, since what lies behind is not known. So of strides it leaves out what
- * those of one tensor have room for, but for those of the dimensions that there are, of as many tensors as may be. */
+/* The number of tensors does not follow from the size, since it is not known what lies behind the strides. So of the room
+ * for the strides of one tensor, everything is left out but the strides of the dimensions that are filled in, for as many
+ * tensors as there may be. */
 bool spw_calculator_copy_used(const struct spw_calculator *s, uint32_t elements, const unsigned char *from,
                               unsigned char *to)
 {
@@ -142,12 +143,13 @@ bool spw_calculator_copy_used(const struct spw_calculator *s, uint32_t elements,
 /* ---- ReduceOp ---- */
 
 enum {
-    TAIL_BYTES = 64, /* where it reads, two results, three pieces of scratch memory, and what it is a part of */
+    TAIL_BYTES = 64, /* the input address, two results, three pieces of scratch memory, and what the reduction is a part
+                      * of */
     INPUT_BYTES = BYTES_OF_ONE,
     OUTPUT_BYTES = BYTES_OF_ONE + MOST * NUMBER
 };
 
-/* at::native::reduce_kernel<threads, vectors, at::native::ReduceOp<...> >. */
+/* Recognises at::native::reduce_kernel<threads, vectors, at::native::ReduceOp<...> >. */
 bool spw_reduction_recognise(const char *name, size_t bytes, struct spw_reduction *ret)
 {
     unsigned long number;
@@ -160,7 +162,7 @@ bool spw_reduction_recognise(const char *name, size_t bytes, struct spw_reductio
     return true;
 }
 
-/* A calculator with one dimension at least. */
+/* Returns true if it is a calculator with at least one dimension. */
 static bool is_calculator(const unsigned char *from, int32_t *ret_dimensions)
 {
     uint64_t product;
@@ -168,14 +170,14 @@ static bool is_calculator(const unsigned char *from, int32_t *ret_dimensions)
     return *ret_dimensions >= 1 && *ret_dimensions <= MOST && divides(from, *ret_dimensions, &product);
 }
 
-/* From a zeroed one. */
+/* Copies a calculator to memory that is all zero. */
 static void copy_calculator(const unsigned char *from, int32_t dimensions, size_t tensors, unsigned char *to)
 {
     memcpy(to, from, DIVIDERS_AT + (size_t)dimensions * sizeof(struct divider));
     memcpy(to + STRIDES_AT, from + STRIDES_AT, (size_t)dimensions * tensors * NUMBER);
 }
 
-/* The addresses behind are aligned, so there may be a gap before them. */
+/* The addresses behind the calculators are aligned, so there may be a gap before them. */
 bool spw_reduction_copy_used(const struct spw_reduction *s, const unsigned char *from, unsigned char *to)
 {
     const size_t tail = s->bytes - (size_t)TAIL_BYTES;

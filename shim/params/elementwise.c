@@ -4,12 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { COUNT, FUNCTION, TENSORS, LEAST }; /* their first parameters */
+enum { COUNT, FUNCTION, TENSORS, LEAST }; /* indexes of their first parameters */
 
 static const char *const names[] = {"_ZN2at6native29vectorized_elementwise_kernelI",
                                     "_ZN2at6native27unrolled_elementwise_kernelI"};
 
-/* The array is std::array<char *, n>, and was at::detail::Array<char *, n> before PyTorch 2.6. */
+/* The array is std::array<char *, n>; before PyTorch 2.6 it was at::detail::Array<char *, n>. */
 static bool names_array_of(const char *name, unsigned n)
 {
     char array[32];

@@ -1,4 +1,4 @@
-/* filled.c - copies what a launch passes, with zeros in place of what it does not use of the structures that are known. */
+/* filled.c - copies a launch's parameters, with zeros in place of the unused parts of known structures. */
 #include "filled.h"
 
 #include <stdlib.h>
@@ -6,10 +6,10 @@
 /* A launch as the kinds of structures see it. */
 struct launch {
     const unsigned *grid;
-    const unsigned char *first; /* what it gives for the first parameter */
+    const unsigned char *first; /* its first parameter */
 };
 
-/* The parts of a spw_filled, in one piece of memory. */
+/* A spw_filled with its parts, in one allocation. */
 struct filled {
     struct spw_filled filled;
     void *extra[5];

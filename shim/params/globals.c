@@ -1,4 +1,4 @@
-/* globals.c - tells the forms of images apart, and takes fat binaries apart. */
+/* globals.c - recognises the forms of images, and splits fat binaries into their parts. */
 #include "globals.h"
 
 #include <elf.h>
@@ -21,11 +21,11 @@ struct fat_header { /* as in images.c */
     uint64_t bytes;
 };
 
-struct part_header { /* what is read of it; it may be longer */
+struct part_header { /* the part of it that is read; it may be longer */
     uint16_t kind, unused;
     uint32_t header_bytes;
     uint64_t bytes;        /* behind it */
-    uint32_t packed_bytes; /* of these; 0: all */
+    uint32_t packed_bytes; /* if it is compressed; 0: it is not */
     uint32_t others[2];
     uint32_t architecture; /* of a cubin: 10 X + y */
     uint32_t more[2];
@@ -43,7 +43,7 @@ static bool is_cubin(struct spw_image_part part)
     return part.count > SELFMAG && memcmp(part.bytes, ELFMAG, SELFMAG) == 0;
 }
 
-/* No device takes it. */
+/* Returns true if no device takes the part. */
 static bool is_for_others(const struct part_header *header, struct spw_image_part part, const bool *architectures)
 {
     return architectures && header->architecture < SPW_ARCHITECTURES && !architectures[header->architecture] &&
@@ -86,7 +86,7 @@ static const char *list_packed(struct spw_globals *g, const struct part_header *
     return why;
 }
 
-/* One after the other, to the end of all. */
+/* Lists the parts one after the other, to the end. */
 static const char *list_fat(struct spw_globals *g, struct spw_image_part image, const bool *architectures)
 {
     struct fat_header fat;

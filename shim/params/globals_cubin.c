@@ -1,4 +1,4 @@
-/* globals_cubin.c - finds variables in the table of symbols of a cubin. */
+/* globals_cubin.c - finds variables in a cubin's symbol table. */
 #include "globals_cubin.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ static bool begins(const char *name, const char *with)
     return strncmp(name, with, strlen(with)) == 0;
 }
 
-/* From ABI 8 on it is in the second byte of the flags, before that in the first. */
+/* From ABI 8 on the architecture is in the second byte of the flags, before that in the first. */
 bool spw_globals_cubin_is_for(struct spw_image_part all, uint32_t architecture)
 {
     struct spw_cubin f;
@@ -27,7 +27,7 @@ bool spw_globals_cubin_is_for(struct spw_image_part all, uint32_t architecture)
     return (f.header.e_flags >> shift & 0xff) == architecture;
 }
 
-/* What kernels share with nobody is no variable: memory of a block or a thread, parameters. */
+/* Memory that kernels do not share, of a block or a thread, and parameters are no variables. */
 static enum place place_of(const char *section, uint64_t flags)
 {
     if (begins(section, ".nv.global"))
@@ -80,7 +80,7 @@ static const char *list_symbols(struct spw_globals *g, const struct spw_cubin *f
     return why;
 }
 
-/* True: symbols stand for all of the section, but for what fills it up between them. */
+/* Returns true if symbols cover the whole section, except for padding between them. */
 static bool is_named(const struct spw_cubin *f, const Elf64_Shdr *table, const Elf64_Shdr *section, uint64_t number)
 {
     uint64_t bytes = 0;
@@ -92,7 +92,7 @@ static bool is_named(const struct spw_cubin *f, const Elf64_Shdr *table, const E
     return bytes >= section->sh_size;
 }
 
-/* Code for later architectures comes in two forms, and so do its sections: ".nv.merc.X" has what ".X" has. */
+/* Code for later architectures comes in two forms, and so do its sections: ".nv.merc.X" has the same contents as ".X". */
 static bool is_repeated(const struct spw_cubin *f, const Elf64_Shdr *section, const char *name)
 {
     static const char with[] = ".nv.merc.";
@@ -109,7 +109,7 @@ static bool is_repeated(const struct spw_cubin *f, const Elf64_Shdr *section, co
     return false;
 }
 
-/* Variables without names have been stripped of them. Constants without a name nobody can change. */
+/* Variables without names were stripped. Nobody can change constants without a name. */
 static const char *find_nameless(const struct spw_cubin *f, const Elf64_Shdr *table)
 {
     for (uint64_t i = 0; i < f->sections; i++) {
@@ -140,7 +140,7 @@ const char *spw_globals_of_cubin(struct spw_globals *g, struct spw_image_part al
         if (section.sh_type != SHT_SYMTAB)
             continue;
         if (table.sh_type == SHT_SYMTAB)
-            return damaged; /* there is one at most */
+            return damaged; /* there may be only one */
         table = section;
     }
     if (table.sh_type != SHT_SYMTAB)

@@ -1,4 +1,4 @@
-/* globals_parts.c - the list of the names that were found, and what calls mean. */
+/* globals_parts.c - the list of the names that were found, and what is known about some names. */
 #include "globals_parts.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static const char no_memory[] = "there was no memory to list them";
 
-/* ---- what no kernel writes, though it lies where it could ---- */
+/* ---- variables that no kernel writes, though they lie where it could ---- */
 
 static bool is(const char *name, size_t length, const char *text)
 {
@@ -20,7 +20,7 @@ static bool begins(const char *name, size_t length, const char *text)
     return length >= strlen(text) && memcmp(name, text, strlen(text)) == 0;
 }
 
-/* One of these names, with a number behind it. */
+/* Returns true for one of these names followed by a number. */
 static bool is_numbered(const char *name, size_t length, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -30,8 +30,8 @@ static bool is_numbered(const char *name, size_t length, const char *const *name
     return false;
 }
 
-/* What the compiler makes of the program's literals has no name in the program: the texts of assertions, names of functions.
- */
+/* Returns true for what the compiler makes of literals, which have no name in the program: texts of assertions, names of
+ * functions. */
 static bool is_literal(const char *name, size_t length)
 {
     static const char *const names[] = {"__unnamed_", "$str$", "_$_str_$_"};
@@ -39,7 +39,7 @@ static bool is_literal(const char *name, size_t length)
            is(name, length, "_$_str");
 }
 
-/* As a program could call a variable too: one without first values is none of these. */
+/* A program could have variables of these names, too: one without initial values is no text. */
 bool spw_globals_is_text(const char *name, size_t length)
 {
     static const char *const names[] = {"assertMessage_", "assertFile_", "assertFunc_"};
@@ -66,7 +66,7 @@ static bool is_table(const char *name, size_t length)
     return false;
 }
 
-/* The next part of a mangled name, as in 4cuda3std: its length and its letters. NULL: there is none. */
+/* Returns the next part of a mangled name such as 4cuda3std, a length followed by letters. NULL: there is none. */
 static const char *next_part(const char **at, const char *end, size_t *ret_length)
 {
     size_t length = 0;
@@ -80,8 +80,9 @@ static const char *next_part(const char **at, const char *end, size_t *ret_lengt
     return part;
 }
 
-/* The objects of cuda::std and thrust are functions without a state, places of arguments and tags: cuda::std::ranges::swap,
- * thrust::placeholders::_1. They have no members. Each file has its own of some, in a part that names the file. */
+/* The objects of cuda::std and thrust are function objects without a state, placeholders of arguments, and tags:
+ * cuda::std::ranges::swap, thrust::placeholders::_1. They have no members. Each file has its own copies of some, in a part
+ * that names the file. */
 static bool is_stateless(const char *name, size_t length)
 {
     const char *at = name + 3, *end = name + length, *part = NULL;
@@ -132,7 +133,7 @@ void spw_globals_finish(struct spw_globals *g)
     *g = (struct spw_globals){0};
 }
 
-/* Of what the documentation says that kernels may call, these leave something behind. */
+/* Of the functions that kernels may call according to the documentation, these leave something behind. */
 const char *spw_globals_calls(const char *name, size_t length)
 {
     static const struct {
@@ -162,7 +163,7 @@ static uint64_t hash_of(const char *name, size_t length)
     return hash;
 }
 
-/* The first one that is not less. */
+/* Returns the index of the first one that is not less. */
 static uint32_t place_of(const struct spw_globals *g, uint64_t hash)
 {
     uint32_t low = 0, high = g->printing_count;

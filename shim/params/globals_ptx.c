@@ -1,4 +1,4 @@
-/* globals_ptx.c - finds declarations of variables in PTX, and functions that print, word by word. */
+/* globals_ptx.c - finds declarations of variables, and functions that print, in PTX, word by word. */
 #include "globals_ptx.h"
 
 #include <ctype.h>
@@ -6,7 +6,7 @@
 
 struct word {
     const char *text;
-    size_t length; /* 0: the text is over */
+    size_t length; /* 0: the end of the text */
 };
 
 struct reader {
@@ -31,7 +31,7 @@ static bool follows(const struct reader *r, const char *mark)
     return (size_t)(r->end - r->at) >= strlen(mark) && memcmp(r->at, mark, strlen(mark)) == 0;
 }
 
-/* White space, comments, strings. */
+/* Skips white space, comments and strings. */
 static void skip(struct reader *r)
 {
     for (;;) {
@@ -51,7 +51,7 @@ static void skip(struct reader *r)
     }
 }
 
-/* A name or directive with the points in it, or one other character. A 0 ends the text. */
+/* Reads a name or directive with the dots in it, or one other character. A 0 ends the text. */
 static struct word next(struct reader *r)
 {
     skip(r);
@@ -69,7 +69,7 @@ static bool is(struct word w, const char *text)
     return w.length == strlen(text) && memcmp(w.text, text, w.length) == 0;
 }
 
-/* To the bracket that belongs to the one just read. */
+/* Skips to the bracket that matches the one just read. */
 static bool skip_brackets(struct reader *r)
 {
     unsigned depth = 1;
@@ -83,7 +83,7 @@ static bool skip_brackets(struct reader *r)
     return true;
 }
 
-/* Behind the name. */
+/* Called behind the name; returns true if initial values follow. */
 static bool has_values(struct reader r)
 {
     struct word w = next(&r);
@@ -92,7 +92,7 @@ static bool has_values(struct reader r)
     return is(w, "=");
 }
 
-/* Behind .global or .const, to the end: what there is between names are sizes and first values. */
+/* Called behind .global or .const; reads to the end of the declaration. Between names are sizes and initial values. */
 static const char *list_declaration(struct spw_globals *g, struct reader *r, bool is_constant)
 {
     bool is_named = false;
@@ -100,7 +100,7 @@ static const char *list_declaration(struct spw_globals *g, struct reader *r, boo
         const char *why = NULL;
         if (is(w, ".texref") || is(w, ".surfref") || is(w, ".samplerref"))
             return "it has textures or surfaces";
-        if (!w.length || is(w, "<") || is(w, "{") || is(w, "}")) /* a family of names, or no declaration at all */
+        if (!w.length || is(w, "<") || is(w, "{") || is(w, "}")) /* a family of names, or no declaration */
             return damaged;
         if (is(w, ".align"))
             (void)next(r);
@@ -125,7 +125,7 @@ static const char *list_declaration(struct spw_globals *g, struct reader *r, boo
     return NULL;
 }
 
-/* Behind .entry or .func: what it answers, and its name. */
+/* Called behind .entry or .func; reads the result and returns the name. */
 static struct word next_function(struct reader *r)
 {
     const struct word w = next(r);
@@ -136,8 +136,8 @@ static struct word next_function(struct reader *r)
 
 /* ---- kernels that print ---- */
 
-/* A direct call names one function, and nothing else outside of brackets; one through a pointer says also what it can reach.
- * What is none of both counts as the latter. */
+/* A direct call names one function, and nothing else outside brackets. A call through a pointer also names what it can
+ * reach. Anything else counts as the latter. */
 static bool is_through_pointer(struct reader r)
 {
     unsigned names = 0;
@@ -161,8 +161,9 @@ static bool leads_to_print(const struct spw_globals *g, struct word w, const str
            (is_call(w) && is_through_pointer(*behind));
 }
 
-/* What comes between the head of a function and its code, `.pragma "nounroll";` for example, ends with a semicolon as a
- * declaration does. A variable has none of both before its first values. */
+/* What comes between a function's head and its code, for example `.pragma "nounroll";`, ends with a semicolon as a
+ * declaration does, so a semicolon does not end the head. A variable does: the braces around its initial values are no
+ * code. */
 static const char *add_callers(struct spw_globals *g, struct reader r)
 {
     struct word function = {r.at, 0};
@@ -185,7 +186,7 @@ static const char *add_callers(struct spw_globals *g, struct reader r)
     return why;
 }
 
-/* Functions may be called before they are defined. Where none is new, it is over. */
+/* Functions may be called before they are defined, so passes are repeated until one finds nothing new. */
 static const char *list_printing(struct spw_globals *g, struct reader r)
 {
     enum { NESTED_MAX = 64 };
@@ -200,7 +201,7 @@ static const char *list_printing(struct spw_globals *g, struct reader r)
 
 /* ---- all ---- */
 
-/* `.ptr .global` says of a parameter where it leads. */
+/* `.ptr .global` says where a parameter points; it is no declaration. */
 const char *spw_globals_of_ptx(struct spw_globals *g, struct spw_image_part text)
 {
     const struct reader all = {text.bytes, text.bytes + text.count};

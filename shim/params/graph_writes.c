@@ -1,4 +1,4 @@
-/* graph_writes.c - reads graphs node by node, and keeps a list for each executable one with writes that matter. */
+/* graph_writes.c - reads graphs node by node, and keeps a list of writes that matter for each executable graph. */
 #include "graph_writes.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@
 struct record {
     CUgraphExec exec;
     struct spw_graph_writes writes;
-    bool was_updated; /* its nodes are known by the handles of another graph than the program may name */
+    bool was_updated; /* its nodes are known by the handles of the graph that it was updated with, while the program may use
+                       * others */
     bool lost;        /* out of memory while adding: it is in no table */
     UT_hash_handle hh;
 };
@@ -26,7 +27,7 @@ struct record {
 static struct record *records;
 static bool some_are_lost; /* there was no memory for a record */
 
-static atomic_bool any; /* some node has been met that matters */
+static atomic_bool any; /* a node that matters has come */
 
 /* ---- reading a graph ---- */
 
@@ -93,12 +94,12 @@ static int read_node(CUgraphNode node, CUgraphNodeType type, void *writes)
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
     case CU_GRAPH_NODE_TYPE_BATCH_MEM_OP:
         return 0;
-    default: /* the graphs in conditional nodes no call tells; and what is newer than this library */
+    default: /* no call reports the graphs in conditional nodes; and what is newer than this library */
         return -ENOTSUP;
     }
 }
 
-/* 0, or a negative result: what it writes is not known. */
+/* Returns 0, or a negative result: it is not known what the graph writes. */
 static int read_graph(struct spw_graph_writes *w, CUgraph graph)
 {
     return spw_graph_nodes_each(graph, read_node, w);
@@ -122,7 +123,7 @@ static void forget_locked(CUgraphExec exec)
     SPW_TABLE_REMOVE(records, o);
 }
 
-/* Instead of what was known of it; takes the list over. */
+/* Replaces what was known about the graph; takes ownership of the list. */
 static void keep(CUgraphExec exec, const struct spw_graph_writes *w, bool was_updated)
 {
     struct record *o = NULL;
@@ -150,7 +151,7 @@ void spw_graph_writes_made(CUgraphExec exec, CUgraph graph)
     read_anew(exec, graph, false);
 }
 
-/* What it writes is not known any more. */
+/* It is not known any more what the graph writes. */
 static void lose(CUgraphExec exec)
 {
     keep(exec, &(struct spw_graph_writes){.is_unknown = true}, false);
@@ -167,7 +168,8 @@ static bool has_disabled_locked(const struct record *o)
 void spw_graph_writes_updated(CUgraphExec exec, CUgraph graph)
 {
     spw_lock();
-    const bool has_disabled = has_disabled_locked(find_locked(exec)); /* which stay so, under whichever handles */
+    const bool has_disabled = has_disabled_locked(find_locked(exec)); /* disabled nodes stay disabled, under unknown
+                                                                       * handles */
     spw_unlock();
     if (has_disabled)
         lose(exec);
@@ -189,7 +191,7 @@ void spw_graph_writes_exchange(CUgraphExec exec, CUgraph child)
         lose(exec);
 }
 
-/* NULL: it is in no list. */
+/* NULL: the node is not in the list. */
 static struct spw_graph_write *write_of_locked(const struct record *o, CUgraphNode node)
 {
     for (size_t i = 0; o && i < o->writes.count; i++)

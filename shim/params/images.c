@@ -1,4 +1,4 @@
-/* images.c - tells where an image lies and how long it is, keeps what is needed of it, and loads it again. */
+/* images.c - finds where an image lies and how long it is, keeps what is needed to load it again, and does so. */
 #include "images.h"
 
 #include <ctype.h>
@@ -19,11 +19,11 @@
 #include "globals.h"
 #include "result.h"
 
-enum { SAMPLE = 32 /* bytes that tell another image at the same address */ };
+enum { SAMPLE = 32 /* bytes that reveal another image at the same address */ };
 
 #define FAT_MAGIC UINT32_C(0xba55ed50)
 
-struct fat_header { /* in front of all that a fat binary holds */
+struct fat_header { /* in front of everything that a fat binary holds */
     uint32_t magic;
     uint16_t version, header_bytes;
     uint64_t bytes; /* behind it */
@@ -31,24 +31,24 @@ struct fat_header { /* in front of all that a fat binary holds */
 
 struct spw_image {
     enum spw_image_call call;
-    const char *lacks; /* NULL: it can be loaded again */
-    const void *given; /* by the program, until it is kept; from then on as the driver is to be told */
+    const char *lacks; /* why it cannot be loaded again; NULL: it can */
+    const void *given; /* as the program gave it, until it is kept; then as it is given to the driver again */
     char *path;        /* of a file */
-    struct stat file;  /* as it was before it was loaded */
+    struct stat file;  /* its state before it was loaded */
     bool is_preserved;
-    bool is_wrapped;             /* `wrapper` frames the image */
-    __fatBinC_Wrapper_t wrapper; /* with the image as it is kept */
-    void *copy;                  /* NULL: it lies where the program has it */
+    bool is_wrapped;             /* the image comes in a `wrapper` */
+    __fatBinC_Wrapper_t wrapper; /* points to the image as it is kept */
+    void *copy;                  /* NULL: it stays where the program has it */
     size_t copied_bytes;
-    ElfW(Addr) object; /* where the object is loaded that it lies in */
+    ElfW(Addr) object; /* load address of the object that it lies in */
     bool is_in_object;
     size_t bytes;        /* of the image; 0: its form is not known, or it is a file */
-    size_t sample_bytes; /* of what is not copied */
+    size_t sample_bytes; /* for an image that is not copied */
     unsigned char sample[SAMPLE];
     bool is_hashed;
-    struct spw_hash hash; /* of all of it */
+    struct spw_hash hash; /* of all its bytes */
     unsigned option_count, library_option_count;
-    CUjit_option *options; /* their values, the library's options and their values lie behind */
+    CUjit_option *options; /* behind these lie their values, the library's options and their values */
     void **values;
     CUlibraryOption *library_options;
     void **library_values;
@@ -92,7 +92,7 @@ static enum option look_at_option(CUjit_option option)
     case CU_JIT_OVERRIDE_DIRECTIVE_VALUES:
     case CU_JIT_SPLIT_COMPILE:
         return KEPT;
-    default: /* lists of symbols of the program's, and what newer drivers know */
+    default: /* lists of the program's symbols, and options of newer drivers */
         return UNKNOWN;
     }
 }
@@ -163,7 +163,7 @@ struct spw_image *spw_image_describe(const struct spw_image_told *told)
     if (lists_options)
         keep_options(image, told);
     else
-        image->lacks = "it was loaded with options that are not told"; /* which the driver will refuse */
+        image->lacks = "it was loaded with options that are not told"; /* the driver will refuse this */
     if (is_file(image))
         find_file(image);
     return image;
@@ -200,7 +200,7 @@ static struct place find_place(const void *address)
     return place;
 }
 
-/* ---- how long it is; 0: that cannot be told ---- */
+/* ---- how long it is; 0: unknown ---- */
 
 static size_t end_of(uint64_t offset, uint64_t count, uint64_t each)
 {
@@ -213,7 +213,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* What the headers of sections or segments, `count` of them at `offset`, say of where their bytes end. */
+/* Returns the end of all sections or segments, as their headers say. There are `count` headers at `offset`. */
 static size_t end_of_parts(const char *image, bool sections, uint64_t offset, uint64_t count)
 {
     const size_t each = sections ? sizeof(Elf64_Shdr) : sizeof(Elf64_Phdr);
@@ -229,7 +229,7 @@ static size_t end_of_parts(const char *image, bool sections, uint64_t offset, ui
     return bytes;
 }
 
-/* More sections than fit into the header's field are counted by the first of them. */
+/* If there are more sections than fit into the header's field, the first section holds their number. */
 static size_t elf_bytes(const char *image)
 {
     Elf64_Ehdr header;
@@ -294,7 +294,7 @@ static void take_sample(struct spw_image *image, const void *from, size_t bytes)
     memcpy(image->sample, from, image->sample_bytes);
 }
 
-/* A wrapper of another version leads to more than one image. */
+/* A wrapper of another version leads to several images. */
 static const void *unwrap(struct spw_image *image)
 {
     memcpy(&image->wrapper.magic, image->given, sizeof(image->wrapper.magic));
@@ -361,9 +361,9 @@ size_t spw_images_copied_bytes_locked(void)
     return copied_bytes;
 }
 
-/* ---- again ---- */
+/* ---- loading again ---- */
 
-/* Of what lies in an object it is first seen to that there is one. */
+/* For an image in a loaded object, whether the object still exists is checked first. */
 static bool is_still_there(const struct spw_image *image)
 {
     if (is_file(image))
@@ -378,7 +378,7 @@ static bool is_still_there(const struct spw_image *image)
     return memcmp(image->wrapper.data, image->sample, image->sample_bytes) == 0;
 }
 
-/* The driver may write to options. */
+/* Works on copies of the options, since the driver may write to them. */
 static CUresult load(const struct spw_image *image, struct spw_image *own, void **ret_handle)
 {
     CUmodule *module = (CUmodule *)ret_handle;
@@ -432,9 +432,9 @@ void spw_image_unload_locked(const struct spw_image *image, void *handle)
         (void)SPW_ASK(cuModuleUnload, handle);
 }
 
-/* ---- what is in it ---- */
+/* ---- its contents ---- */
 
-/* What a file holds, of malloc(); NULL: it cannot be read. */
+/* Returns the contents of a file, which the caller frees; NULL: it cannot be read. */
 static char *read_file(const struct spw_image *image)
 {
     const size_t bytes = (size_t)image->file.st_size;
@@ -449,7 +449,7 @@ static char *read_file(const struct spw_image *image)
     return contents;
 }
 
-/* Of a file those that were read. */
+/* For a file, `contents`. */
 static const void *bytes_in(const struct spw_image *image, const char *contents)
 {
     return is_file(image) ? (const void *)contents : (const void *)image->wrapper.data;

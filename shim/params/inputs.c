@@ -1,11 +1,11 @@
-/* inputs.c - reads what PyTorch's kernels for concatenation get. */
+/* inputs.c - reads the inputs of PyTorch's concatenation kernels. */
 #include "inputs.h"
 
 #include "mangled.h"
 
 enum { WORD = 8, NUMBER = 4, DIMENSIONS = 4, SHAPE_BYTES = 2 * DIMENSIONS * NUMBER /* lengths and strides */, MOST = 4096 };
 
-/* Where the arrays of numbers are. */
+/* Returns the offset of an array of numbers. */
 enum array { OFFSETS, LENGTHS, ELEMENTS, ARRAYS };
 
 static size_t numbers_at(const struct spw_inputs *s, enum array array)
@@ -28,8 +28,8 @@ static size_t struct_bytes(const struct spw_inputs *s)
     return (shapes_at(s) + (size_t)s->shapes * SHAPE_BYTES + WORD - 1) / WORD * WORD;
 }
 
-/* at::native::(anonymous)::CatArrayBatchedCopy...<(the same)::OpaqueType<bytes>, unsigned, dimensions, inputs, shapes...>.
- */
+/* Reads at::native::(anonymous)::CatArrayBatchedCopy...<(the same)::OpaqueType<bytes>, unsigned, dimensions, inputs,
+ * shapes...>. */
 static bool read_name(const char *name, struct spw_inputs *ret)
 {
     static const char *const kernels[] = {"19CatArrayBatchedCopyI", "26CatArrayBatchedCopy_contigI",
@@ -78,12 +78,12 @@ static bool has_address(const unsigned char *from, unsigned input)
     return address != 0;
 }
 
-/* Whether the first `count` of them follow each other, and are of one shape but for their length. One alone says too
- * little. */
+/* Returns true if the first `count` inputs follow each other and have the same shape except for their length. A single one
+ * is not enough evidence. */
 static bool follow_each_other(const struct spw_inputs *s, const unsigned char *from, unsigned count)
 {
     uint64_t offset = number_of(s, from, OFFSETS, 0);
-    uint32_t of_each = 0; /* elements for a length of one */
+    uint32_t of_each = 0; /* elements per unit of length */
     for (unsigned i = 0; i < count; i++) {
         const uint32_t length = number_of(s, from, LENGTHS, i), elements = number_of(s, from, ELEMENTS, i);
         if (number_of(s, from, OFFSETS, i) != offset || from[flags_at(s) + i] != (s->shapes == 1))

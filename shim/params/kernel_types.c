@@ -1,4 +1,4 @@
-/* kernel_types.c - types of parameters, told of the hits of a launch. */
+/* kernel_types.c - applies the types of parameters to the hits of a launch. */
 #include "kernel_types.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* layout.c - parameter layouts: asked from the driver once per function, shared between functions that look alike. */
+/* layout.c - layouts of parameters: the driver is asked once per function, and functions with equal layouts share one. */
 #include "layout.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "lock.h"
 #include "structs.h"
 
-/* What is known about a handle from the call that handed it out. */
+/* What is known about a handle from the call that returned it. */
 struct origin {
     const void *handle;
     const void *owner; /* module or library; NULL: unknown */
@@ -30,10 +30,10 @@ struct part {
     struct part *next;
 };
 
-/* One layout and what it points to: its parameters, the name of its functions where that tells layouts apart, words and
- * spans follow in the same allocation. */
+/* A layout and what it points to: its parameters, the name of its functions if that distinguishes layouts, words and spans
+ * follow in the same allocation. */
 struct shared {
-    struct spw_layout layout, watched; /* the second begins behind the first: see twin_of() */
+    struct spw_layout layout, watched; /* the second lies behind the first: see twin_of() */
     bool lost;
     UT_hash_handle hh; /* by the bytes of layout.params and the name */
 };
@@ -43,13 +43,13 @@ static const struct spw_layout empty_layout[2] = {{.known = true, .plain = true}
 
 _Atomic(struct spw_layout_table *) spw_layout_functions;
 
-/* Guards all of the following, and writing to tables. A leaf: the driver is not called with it held. */
+/* Guards everything below, and writing to tables. A leaf: the driver is never called with it held. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct origin *origins;
 static struct part *parts;
 static struct shared *layouts;
-static bool watches;      /* functions that are found from now on have watched layouts */
-static size_t slots_used; /* keys in the table in use, forgotten ones included */
+static bool watches;      /* functions that are found from now on get watched layouts */
+static size_t slots_used; /* keys in the current table, including forgotten ones */
 
 bool spw_layout_supported(void)
 {
@@ -84,7 +84,7 @@ static int params_add(struct params *p, size_t offset, size_t size)
     return 0;
 }
 
-/* All parameters, or a negative errno when the driver answers otherwise than with "no such index" in the end. */
+/* Asks for all parameters. Returns 0, or a negative errno if the driver does not end with "no such index". */
 static int ask_all(CUfunction f, bool kernel, struct params *p)
 {
     p->count = 0;
@@ -113,8 +113,8 @@ static const char *ask_name(CUfunction f, bool kernel)
     return answer == CUDA_SUCCESS ? name : NULL;
 }
 
-/* A handle that nobody told us about. "No such index" for the first parameter may mean a function without parameters,
- * or that it is not this kind of handle; so no parameters are believed only where the driver knows the name. */
+/* Asks about a handle of unknown origin. "No such index" for the first parameter may mean a function without parameters, or
+ * another kind of handle. So "no parameters" is only believed if the driver knows the name. */
 static int ask_both(CUfunction f, struct params *p)
 {
     for (int kernel = 0; kernel < 2; kernel++)
@@ -125,7 +125,7 @@ static int ask_both(CUfunction f, struct params *p)
 
 /* ---- layouts ---- */
 
-/* In bytes: 0 where there is no address in it. */
+/* In bytes; 0: it never holds an address. */
 static unsigned size_to_look_at(const struct params *p, unsigned i)
 {
     return i < 64 && p->numbers >> i & 1 ? 0 : p->list[i].size_bytes;
@@ -172,13 +172,14 @@ static size_t count_of(const struct params *p, bool (*is)(const struct params *p
     return count;
 }
 
-/* Room to note in what places were given, for as long as the layout is there: always. Without memory nothing is noted. */
+/* Allocates the notes of what words have held, which live as long as the layout: for ever. Without memory nothing is
+ * noted. */
 static _Atomic uint8_t *make_places(const struct spw_layout *l)
 {
     return l->span_count ? calloc(l->image_bytes / 8 + 1, sizeof(*l->places)) : NULL;
 }
 
-/* Parameters and name, which tell layouts apart; to be freed. NULL: no memory. */
+/* Makes the key that distinguishes layouts: parameters and name. The caller frees it. NULL: no memory. */
 static char *make_key(const struct params *p, const char *name, size_t *ret_bytes)
 {
     const size_t bytes = p->count * sizeof *p->list, length = name ? strlen(name) : 0;
@@ -192,7 +193,7 @@ static char *make_key(const struct params *p, const char *name, size_t *ret_byte
     return key;
 }
 
-/* Parameters that are known for what they are, for as long as the layout is there. Without memory none is. */
+/* Recognises structures among the parameters, for as long as the layout lives. Without memory none is recognised. */
 static void find_structs(struct spw_layout *l, const char *name)
 {
     struct spw_struct *structs = NULL, found;
@@ -232,14 +233,14 @@ static struct shared *make_shared(const struct params *p, const char *name, cons
     return NULL;
 }
 
-/* Of the two of a kind, which lie side by side, the one that is watched, or the other. */
+/* Returns the watched or the unwatched layout of a pair; they lie side by side. */
 static const struct spw_layout *twin_of(const struct spw_layout *layout, bool watched)
 {
     return layout + watched - layout->watched;
 }
 
-/* The one object for these parameters, of functions of that name where that matters: where they have spans, or it says what
- * they are. NULL when out of memory. */
+/* Returns the single object for these parameters. It is for functions of that name alone if they have spans or the name
+ * says what a parameter is. NULL: out of memory. */
 static const struct spw_layout *share_locked(const struct params *p, const char *name)
 {
     if (p->count == 0)
@@ -259,7 +260,7 @@ static const struct spw_layout *share_locked(const struct params *p, const char 
 
 /* ---- the table of functions ---- */
 
-/* The slot of f, or the empty one where it belongs. Tables are at most half full, so there is one. */
+/* Returns the slot of f, or the empty one where it belongs. Tables are at most half full, so there is one. */
 static struct spw_layout_slot *table_slot(struct spw_layout_table *t, CUfunction f)
 {
     for (size_t i = spw_layout_hash(f);; i++) {
@@ -290,7 +291,7 @@ static bool table_put_locked(struct spw_layout_table *t, CUfunction f, const str
     return fresh;
 }
 
-/* A table with room for as many functions again as are remembered now takes the place of the one in use. */
+/* Replaces the table by one with room for twice as many functions as are remembered. */
 static int table_grow_locked(void)
 {
     struct spw_layout_table *old = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
@@ -315,7 +316,7 @@ static int table_grow_locked(void)
     return 0;
 }
 
-/* Not remembering a layout costs time only: the driver is asked again. */
+/* If a layout cannot be remembered, the driver is asked again, which only costs time. */
 static void remember_locked(CUfunction f, const struct spw_layout *layout)
 {
     struct spw_layout_table *t = atomic_load_explicit(&spw_layout_functions, memory_order_relaxed);
@@ -369,7 +370,7 @@ const struct spw_layout *spw_layout_find(CUfunction f)
     return layout ? layout : unknown_layout;
 }
 
-/* ---- which are watched ---- */
+/* ---- watching ---- */
 
 static void watch_slot(struct spw_layout_slot *s, bool watched)
 {
@@ -426,7 +427,7 @@ static struct origin *find_origin_locked(const void *handle)
     return o;
 }
 
-/* Not remembering an origin is no harm either: both questions are asked then. */
+/* It does no harm if an origin cannot be remembered: then both questions are asked. */
 static void note(const void *handle, const void *owner, bool kernel)
 {
     if (!handle)
@@ -546,7 +547,7 @@ static void forget_all_locked(void)
     }
 }
 
-/* Which functions of unknown origin were the owner's is not known, so those are all forgotten with it. */
+/* It is not known which functions of unknown origin belong to the owner, so all of them are forgotten. */
 void spw_layout_forget(const void *owner)
 {
     spw_mutex_lock(&mutex, SPW_LOCK_LEAF);

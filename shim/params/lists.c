@@ -1,5 +1,4 @@
-/* lists.c - reads PyTorch's lists of tensors: from the name of a kernel what they are, from its blocks how much is in use.
- */
+/* lists.c - reads PyTorch's lists of tensors: their layout from the kernel's name, and the part in use from its blocks. */
 #include "lists.h"
 
 #include <stdlib.h>
@@ -7,13 +6,14 @@
 
 #include "mangled.h"
 
-enum { WORD = 8, MAX_LISTS = 5, CHUNK = 65536 /* elements that a block goes through */ };
+enum { WORD = 8, MAX_LISTS = 5, CHUNK = 65536 /* elements that a block works on */ };
 
-/* What PyTorch had room for in 4 KiB of parameters, and since CUDA 13 in 32 KiB, by the number of lists. */
+/* The number of tensors that PyTorch has room for, by the number of lists: in 4 KiB of parameters, and in 32 KiB since CUDA
+ * 13. */
 struct generation {
     uint16_t blocks, index_bytes;
     uint16_t tensors[MAX_LISTS], with_scalars[MAX_LISTS];
-    uint16_t with_complex_doubles[2]; /* these do not fit beside one or two lists of the usual length */
+    uint16_t with_complex_doubles[2]; /* complex doubles need shorter lists if there are one or two */
 };
 
 static const struct generation generations[] = {
@@ -25,7 +25,7 @@ enum kind { PLAIN, SCALARS, FUSED };
 
 /* ---- names ---- */
 
-/* The types that scalars are computed in. */
+/* Skips a type in which scalars are computed. */
 static bool skip_scalar(const char **at, uint16_t *ret_bytes)
 {
     static const struct {
@@ -49,8 +49,8 @@ static bool skip_scalar(const char **at, uint16_t *ret_bytes)
     return false;
 }
 
-/* From a mangled name: at::native::(anonymous)::multi_tensor_apply_kernel<(the same)::KIND<[scalar,] LISTS[, large]>, ...>.
- */
+/* Reads at::native::(anonymous)::multi_tensor_apply_kernel<(the same)::KIND<[scalar,] LISTS[, large]>, ...> from a mangled
+ * name. */
 static bool read_name(const char *at, enum kind *ret_kind, struct spw_lists *l)
 {
     if (!spw_mangled_skip(&at, "_ZN2at6native") || !spw_mangled_skip_anonymous(&at) ||
@@ -117,7 +117,7 @@ bool spw_lists_recognise(const char *name, size_t bytes, struct spw_lists *ret)
     if (!read_name(name, &kind, &l))
         return false;
     if (kind == FUSED && l.lists == 1)
-        return false; /* its two arrays of addresses were not equally long; no kernel has one list */
+        return false; /* its two arrays of addresses have different lengths; no kernel has one list */
     for (size_t i = 0; i < sizeof(generations) / sizeof(*generations); i++) {
         l.blocks = generations[i].blocks;
         l.index_bytes = generations[i].index_bytes;
@@ -155,8 +155,9 @@ static int32_t chunk_of(const struct spw_lists *l, const unsigned char *from, un
     return chunk;
 }
 
-/* How many tensors the blocks name, from the first on. 0: other blocks than PyTorch makes, which go through the chunks of
- * one tensor after the other; only the first tensor may have been begun, and only the last be left, by other launches. */
+/* Returns how many tensors the blocks use, from the first on. 0: the blocks are not as PyTorch makes them. PyTorch's go
+ * through the chunks of one tensor after the other; only the first tensor may have been begun by another launch, and only
+ * the last may be continued by another. */
 static unsigned tensors_named(const struct spw_lists *l, const unsigned char *from, const unsigned grid[3])
 {
     if (grid[0] == 0 || grid[0] > l->blocks || grid[1] != 1 || grid[2] != 1)
@@ -176,11 +177,11 @@ static unsigned tensors_named(const struct spw_lists *l, const unsigned char *fr
     return tensor + 1;
 }
 
-/* Everything that blocks of the launch may look at; the rest of the struct is left as it is. */
+/* Copies everything that blocks of the launch may look at; the rest of `to` is left as it is. */
 static void copy_named(const struct spw_lists *l, const unsigned char *from, unsigned tensors, unsigned blocks,
                        unsigned char *to)
 {
-    for (unsigned i = 0; i <= l->lists; i++) /* the last of these is the tensors' numbers of elements */
+    for (unsigned i = 0; i <= l->lists; i++) /* the last of these arrays holds the tensors' numbers of elements */
         memcpy(to + (size_t)i * l->tensors * WORD, from + (size_t)i * l->tensors * WORD, (size_t)tensors * WORD);
     memcpy(to + each_at(l), from + each_at(l), (size_t)tensors * l->each_bytes);
     memcpy(to + indexes_at(l), from + indexes_at(l), (size_t)blocks * l->index_bytes);

@@ -1,4 +1,4 @@
-/* outside.c - remembers where addresses of memory outside of the arenas were copied to: a short list of places, in order. */
+/* outside.c - remembers where addresses of outside memory were copied to, as a short sorted list of ranges. */
 #include "outside.h"
 
 #include <pthread.h>
@@ -12,8 +12,11 @@
 #include "hostpool.h"
 #include "lock.h"
 
-enum { TIB_SHIFT = 40, STRETCH_BYTES = 512 }; /* what is looked at together */
-enum { QUESTIONS = 64 }; /* that the driver is asked about one copy; one with more words that look like addresses counts */
+enum { TIB_SHIFT = 40, STRETCH_BYTES = 512 }; /* bytes that are tested together */
+enum {
+    QUESTIONS = 64
+}; /* driver queries for one copy; if more words look like addresses, the copy
+    * counts */
 
 struct place {
     CUdeviceptr low, high;
@@ -22,12 +25,13 @@ struct place {
 atomic_uint spw_outside_count;
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static struct place places[SPW_OUTSIDE_MAX + 1]; /* in order, and apart from each other */
+static struct place places[SPW_OUTSIDE_MAX + 1]; /* sorted, with gaps between them */
 
-/* ---- which words ---- */
+/* ---- which words are such addresses ---- */
 
-/* No device address is as small or as large as most numbers are. Our own host memory no program is given: a number whose
- * other half is left of an old pointer to the heap often looks like an address there, which is where large pools lie. */
+/* No device address is as small or as large as most numbers are. No program is given our own host memory, but a number
+ * whose other half is left over from an old heap pointer often looks like an address there, since large pools lie near the
+ * heap. */
 static bool looks_like_one(CUdeviceptr word)
 {
     return word >> 32 != 0 && word >> 57 == 0 && !spw_in_arena(word) && !spw_hostpool_is_ours((const void *)(uintptr_t)word);
@@ -53,7 +57,7 @@ bool spw_leads_to_pageable_memory(CUdeviceptr word)
            reaches;
 }
 
-/* From the first byte of such memory to the last. */
+/* The first byte of such memory, and the last. */
 static _Atomic CUdeviceptr lowest = UINT64_MAX, highest;
 
 static void widen(CUdeviceptr first, CUdeviceptr last)
@@ -66,7 +70,7 @@ static void widen(CUdeviceptr first, CUdeviceptr last)
         ;
 }
 
-/* A bit for each TiB in which there is any such memory, which few words of data lie in. */
+/* A bit for each TiB that holds any such memory; few words of data are addresses in these. */
 static _Atomic uint64_t inhabited[(1 << (57 - TIB_SHIFT)) / 64];
 
 void spw_outside_lies_at(CUdeviceptr address, size_t bytes)
@@ -114,14 +118,14 @@ bool spw_outside_among(CUdeviceptr destination, const void *source, size_t bytes
     return false;
 }
 
-/* ---- where ---- */
+/* ---- which ranges hold them ---- */
 
 static unsigned count_locked(void)
 {
     return atomic_load_explicit(&spw_outside_count, memory_order_relaxed);
 }
 
-/* The first place that ends behind `low`. */
+/* Returns the index of the first range that ends behind `low`. */
 static unsigned position_locked(CUdeviceptr low)
 {
     unsigned i = 0;
@@ -130,7 +134,7 @@ static unsigned position_locked(CUdeviceptr low)
     return i;
 }
 
-/* Instead of the places [first, first + gone) there are `n` others. */
+/* Replaces the ranges [first, first + gone) by `n` others. */
 static void replace_locked(unsigned first, unsigned gone, const struct place *others, unsigned n)
 {
     const unsigned count = count_locked();
@@ -139,7 +143,7 @@ static void replace_locked(unsigned first, unsigned gone, const struct place *ot
     atomic_store_explicit(&spw_outside_count, count - gone + n, memory_order_relaxed);
 }
 
-/* The two that are the least apart become one, so that there is room for one more. */
+/* Joins the two ranges with the smallest gap, which makes room for one more. */
 static void merge_two_locked(void)
 {
     unsigned best = 0;
@@ -149,7 +153,8 @@ static void merge_two_locked(void)
     replace_locked(best, 2, &(struct place){places[best].low, places[best + 1].high}, 1);
 }
 
-/* [low, high) holds none from here on. A place of which it is the middle stays as it is where there is no room for two. */
+/* [low, high) holds no such address any more. If it is the middle of a range and there is no room for two, the range stays
+ * as it is. */
 static void cut_locked(CUdeviceptr low, CUdeviceptr high)
 {
     const unsigned first = position_locked(low);
@@ -173,7 +178,8 @@ static void add_locked(CUdeviceptr low, CUdeviceptr high)
     if (count_locked() == SPW_OUTSIDE_MAX)
         merge_two_locked();
     const unsigned first = position_locked(low);
-    if (first < count_locked() && places[first].low < high) /* what could not be cut, or was merged, covers some of it */
+    if (first < count_locked() && places[first].low < high) /* a range that could not be cut, or was joined, covers some of
+                                                             * it */
         places[first] = (struct place){places[first].low < low ? places[first].low : low,
                                        places[first].high > high ? places[first].high : high};
     else
@@ -186,7 +192,7 @@ static bool has_locked(CUdeviceptr low, CUdeviceptr high)
     return first < count_locked() && places[first].low < high;
 }
 
-/* ---- what others tell and ask ---- */
+/* ---- notes and queries ---- */
 
 static void note(CUdeviceptr destination, size_t bytes, bool leads)
 {

@@ -1,4 +1,4 @@
-/* readable.c - has the program's own C++ library demangle a kernel's name. */
+/* readable.c - demangles kernels' names by the program's own C++ library. */
 #include "readable.h"
 
 #include <dlfcn.h>
@@ -9,12 +9,16 @@
 
 #include "layout.h"
 
-enum { LONG = 80 };           /* characters that a name in a message may have */
-enum { SYMBOL_BYTES = 4096 }; /* that is read of a symbol: part of one cannot be, and PyTorch's have hundreds */
+enum { LONG = 80 }; /* characters of a name in a message; longer ones are shortened */
+enum {
+    SYMBOL_BYTES = 4096
+}; /* bytes of a symbol that are read: a truncated one cannot be demangled, and PyTorch's have
+    * hundreds */
 
 typedef char *demangle_fn(const char *symbol, char *buffer, size_t *length, int *status);
 
-/* Up to the parameters of the function itself; those of templates and of lambdas are in brackets of their own. */
+/* Cuts the name before the parameters of the function itself; those of templates and lambdas are in brackets of their
+ * own. */
 static void cut_parameters(char *name)
 {
     int depth = 0;
@@ -27,7 +31,7 @@ static void cut_parameters(char *name)
     }
 }
 
-/* The arguments of a template say less the longer they are. */
+/* Leaves out the arguments of a template if the name is long. */
 static void cut_arguments(char *name)
 {
     static const char left_out[] = "<...>";
@@ -36,9 +40,9 @@ static void cut_arguments(char *name)
         memcpy(begin, left_out, sizeof(left_out));
 }
 
-static _Atomic(demangle_fn *) demangle; /* NULL: not found so far */
+static _Atomic(demangle_fn *) demangle; /* NULL: not found yet */
 
-/* The C++ library may be there for a module of Python's alone, out of the sight of others. Nothing is loaded that is not. */
+/* The C++ library may be visible to one of Python's modules only. Nothing is loaded that is not loaded already. */
 void spw_readable_look_for_library(void)
 {
     static const char name[] = "__cxa_demangle";
@@ -48,7 +52,7 @@ void spw_readable_look_for_library(void)
     void *library = found ? NULL : dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_NOLOAD);
     if (library) {
         found = dlsym(library, name);
-        (void)dlclose(library); /* whoever loaded it keeps it: a C++ library is not unloaded */
+        (void)dlclose(library); /* the module that loaded it keeps it: a C++ library is not unloaded */
     }
     demangle = (demangle_fn *)found;
 }

@@ -1,11 +1,11 @@
-/* scan.c - the parts of the parameter scan that are not on the way of an ordinary launch. */
+/* scan.c - the parts of the parameter scan that an ordinary launch does not need. */
 #include "scan.h"
 
 #include "tensormap.h"
 
 enum { NO_PLACE = 0xffff };
-enum { PATIENCE = 4 };        /* iterations */
-enum { MAX_EXTRA_PAIRS = 8 }; /* two are defined; an unending list is not followed further */
+enum { PATIENCE = 4 };        /* in lengths of the longest iteration */
+enum { MAX_EXTRA_PAIRS = 8 }; /* two are defined; an endless list is not followed further */
 
 int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits,
                    unsigned n, unsigned room)
@@ -25,7 +25,7 @@ int spw_scan_bytes(const void *source, size_t bytes, unsigned step, CUdeviceptr 
 
 /* ---- places ---- */
 
-/* Iterations are known: so many operations of the longest, of the last ones so many that fit none. */
+/* Known iterations: the length of the longest, and how many of the latest operations in a row fit none. */
 static struct {
     _Atomic bool settled;
     uint32_t longest;
@@ -57,7 +57,7 @@ void spw_scan_reset(void)
     atomic_store(&known.settled, false);
 }
 
-/* Whether the word at that place of the image was once given such a thing. */
+/* Returns true if the word of the image has ever held such a value. */
 static bool is(const struct spw_layout *layout, unsigned word, unsigned given)
 {
     return layout->places && atomic_load_explicit(&layout->places[word], memory_order_relaxed) & given;
@@ -125,14 +125,14 @@ static void note_place(const struct spw_layout *layout, unsigned word, unsigned 
         doubted->bits[hit / 64] |= UINT64_C(1) << hit % 64;
 }
 
-/* Hits from `from` on were found otherwise. */
+/* Hits from `from` on have no place. */
 static void note_no_places(struct spw_scan_doubted *doubted, unsigned from, unsigned end)
 {
     for (unsigned hit = from; doubted && hit < end && hit < SPW_SCAN_DOUBTED_HITS; hit++)
         doubted->places[hit] = NO_PLACE;
 }
 
-/* The words of one long parameter that is made of aligned ones only. */
+/* Scans one long parameter that consists of aligned words. */
 static int scan_words(const struct spw_layout *layout, const struct spw_param *p, const char *source, CUdeviceptr low,
                       CUdeviceptr high, CUdeviceptr *hits, unsigned n, unsigned room, struct spw_scan_doubted *doubted)
 {
@@ -156,7 +156,7 @@ static int scan_words(const struct spw_layout *layout, const struct spw_param *p
     return (int)n;
 }
 
-/* One long parameter. */
+/* Scans one long parameter. */
 static int scan_span(const struct spw_layout *layout, const struct spw_param *p, const void *source, CUdeviceptr low,
                      CUdeviceptr high, CUdeviceptr *hits, unsigned n, unsigned room, struct spw_scan_doubted *doubted)
 {
@@ -214,7 +214,7 @@ int spw_scan_buffer(void *const *extra, const void **ret_buffer, size_t *ret_byt
     return -EINVAL;
 }
 
-/* All words of the packed buffer, between parameters too, so that no layout is needed. */
+/* Scans all words of the packed buffer, also between parameters, so no layout is needed. */
 static int scan_extra(const struct spw_layout *layout, void *const *extra, CUdeviceptr low, CUdeviceptr high,
                       CUdeviceptr *hits, unsigned room)
 {
@@ -226,7 +226,8 @@ static int scan_extra(const struct spw_layout *layout, void *const *extra, CUdev
 
     bool aligned = layout->known && !layout->loose;
     r = spw_scan_bytes(buffer, bytes, aligned ? 8 : 4, low, high, hits, 0, room);
-    /* Where the compiler puts a tensor map in the buffer follows from the whole image's place, which is not known here. */
+    /* Where the compiler puts a tensor map in the buffer depends on the alignment of the whole image, which is not known
+     * here. */
     if (r >= 0 && spw_tensormap_any())
         r = spw_tensormap_scan(buffer, bytes, 8, hits, (unsigned)r, room);
     return r;

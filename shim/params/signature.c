@@ -1,4 +1,4 @@
-/* signature.c - reads mangled names by descent, as far as the types of functions go. */
+/* signature.c - parses mangled names by recursive descent, as far as function types go. */
 #include "signature.h"
 
 #include <stdbool.h>
@@ -8,13 +8,13 @@
 enum { CANDIDATES = 128, DEPTH = 32 };
 
 struct type {
-    bool is_const;            /* itself */
-    enum spw_pointee pointee; /* where it is a pointer */
+    bool is_const;            /* the type itself is const */
+    enum spw_pointee pointee; /* if it is a pointer */
 };
 
 struct reader {
     const char *at;
-    struct type seen[CANDIDATES]; /* what S_, S0_ … stand for */
+    struct type seen[CANDIDATES]; /* the types that S_, S0_ … stand for */
     unsigned count, depth;
     bool failed;
 };
@@ -42,7 +42,7 @@ static struct type remember(struct reader *r, struct type t)
 
 static struct type read_type(struct reader *r);
 
-/* A number to the base of 36, behind S or T, up to the underscore: that of nothing is 0. */
+/* Reads a number to the base of 36, behind S or T, up to the underscore; without digits it is 0. */
 static unsigned read_index(struct reader *r)
 {
     unsigned n = 0;
@@ -73,7 +73,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* A literal: of a type, with a value. */
+/* Skips a literal: a type and a value. */
 static void skip_literal(struct reader *r)
 {
     (void)read_type(r);
@@ -105,8 +105,8 @@ static struct type read_substitution(struct reader *r)
     return !r->failed && n < r->count ? r->seen[n] : fail(r);
 }
 
-/* Behind the N. Each prefix is a candidate, and so is the whole, unless it is that of a function. *ret_template: arguments
- * of a template came last. */
+/* Called behind the N. Each prefix is a candidate for substitution, and so is the whole, unless it names a function.
+ * *ret_template: template arguments came last. */
 static void read_nested(struct reader *r, bool is_function, bool *ret_template)
 {
     bool is_old = false;
@@ -132,7 +132,7 @@ static void read_nested(struct reader *r, bool is_function, bool *ret_template)
     }
 }
 
-/* A class: its name, with arguments where it is made of a template. */
+/* Reads a class: its name, and arguments if it is a template. */
 static struct type read_class(struct reader *r)
 {
     skip_source_name(r);
@@ -171,7 +171,7 @@ static struct type read_known(struct reader *r)
     return remember(r, (struct type){0});
 }
 
-/* A type of the language: a letter, or two where it is a newer one. */
+/* Skips a built-in type: one letter, or two for newer ones. */
 static bool skip_builtin(struct reader *r)
 {
     static const char one[] = "vwbcahstijlmxynofdegz", behind_d[] = "hn";
@@ -217,7 +217,7 @@ static struct type read_type(struct reader *r)
     return t;
 }
 
-/* The function's own name. True: it is one of a template, and the type of its result comes first. */
+/* Reads the function's own name. Returns true if it is a template, so the type of its result comes first. */
 static bool read_name(struct reader *r)
 {
     bool is_template = false;

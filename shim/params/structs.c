@@ -1,4 +1,4 @@
-/* structs.c - the kinds of structures that are known, a line for each. */
+/* structs.c - the table of known kinds of structures. */
 #include "structs.h"
 
 #include <string.h>
@@ -6,12 +6,12 @@
 /* A launch as the kinds see it. */
 struct launch {
     const unsigned *grid;
-    const unsigned char *first; /* what it gives for the first parameter */
+    const unsigned char *first; /* its first parameter */
 };
 
 struct spw_struct_kind {
     bool (*recognise)(const char *name, const struct spw_param *params, unsigned param, struct spw_struct *ret);
-    /* To where there are zeros. False: the structure is not as it should be, and nothing was copied. */
+    /* Copies to memory that is all zero. Returns false, and copies nothing, if the structure is not as expected. */
     bool (*copy_used)(const struct spw_struct *s, const struct launch *launch, const unsigned char *from, unsigned char *to);
 };
 

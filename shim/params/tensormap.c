@@ -1,4 +1,4 @@
-/* tensormap.c - a hash table from 128-byte tensor map values to the addresses that they hide. */
+/* tensormap.c - a hash table from 128-byte tensor map values to the addresses in them. */
 #include "tensormap.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* unpack.c - Zstandard by its library, LZ4 blocks by hand. */
+/* unpack.c - unpacks Zstandard by its library, and LZ4 blocks by itself. */
 #include "unpack.h"
 
 #include <stdint.h>
@@ -7,8 +7,8 @@
 
 enum { LENGTH_MORE = 15, MATCH_LEAST = 4 };
 
-/* Where a program has these, zstd calls them for each text that it unpacks. Ours, which no other library sees, do nothing.
- */
+/* If a program defines these functions, zstd calls them for everything that it unpacks. Ours do nothing, and are not
+ * visible to other libraries. */
 __attribute__((visibility("hidden"))) unsigned long long ZSTD_trace_decompress_begin(const void *context);
 __attribute__((visibility("hidden"))) void ZSTD_trace_decompress_end(unsigned long long trace, const void *what);
 
@@ -26,7 +26,7 @@ void ZSTD_trace_decompress_end(unsigned long long trace, const void *what)
 
 bool spw_unpack_zstd(const void *from, size_t from_bytes, void *to, size_t bytes)
 {
-    return ZSTD_decompress(to, bytes, from, from_bytes) == bytes; /* an error is more than any size */
+    return ZSTD_decompress(to, bytes, from, from_bytes) == bytes; /* an error is larger than any size */
 }
 
 struct lz4 {
@@ -34,7 +34,7 @@ struct lz4 {
     uint8_t *start, *to, *to_end;
 };
 
-/* A length that does not fit into its four bits goes on in bytes, the last of which is not 255. */
+/* A length that does not fit into its four bits continues in bytes, the last of which is not 255. */
 static bool read_length(struct lz4 *z, size_t *length)
 {
     uint8_t more = UINT8_MAX;
@@ -60,7 +60,7 @@ static bool take_literals(struct lz4 *z, size_t length)
     return true;
 }
 
-/* What is copied may be what this copy has just made. */
+/* The source may overlap the bytes that this copy writes. */
 static bool take_match(struct lz4 *z, size_t length)
 {
     if (z->from_end - z->from < 2)
@@ -77,7 +77,7 @@ static bool take_match(struct lz4 *z, size_t length)
     return true;
 }
 
-/* Sequences of literals and a match; the last one has literals only. */
+/* The block has sequences of literals and a match; the last sequence has literals only. */
 bool spw_unpack_lz4(const void *from, size_t from_bytes, void *to, size_t bytes)
 {
     struct lz4 z = {from, (const uint8_t *)from + from_bytes, to, to, (uint8_t *)to + bytes};

@@ -1,4 +1,4 @@
-/* variables.c - finds where they are in both modules. */
+/* variables.c - finds variables in both modules. */
 #include "variables.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "driver.h"
 #include "result.h"
 
-enum { ALIGNMENT = 16, GAP = 16 /* less between two of them is filling of the same module's */ };
+enum { ALIGNMENT = 16, GAP = 16 /* less than this between two variables is padding of the same module */ };
 
 /* ---- where they are ---- */
 
@@ -17,7 +17,7 @@ static CUresult ask(bool is_library, void *module, const char *name, CUdeviceptr
                       : SPW_ASK_QUIETLY(cuModuleGetGlobal_v2, address, bytes, (CUmodule)module, name);
 }
 
-/* The driver's answer that there is no variable of a name is the only one that is as good as none. */
+/* Only one answer of the driver counts as none: that there is no variable of that name. */
 static const char *find(const char *name, bool is_library, void *original, void *twin, struct spw_variable_piece *ret)
 {
     unsigned is_managed = 0;
@@ -42,7 +42,7 @@ static int by_address(const void *a, const void *b)
     return x->original < y->original ? -1 : x->original > y->original;
 }
 
-/* Neighbours that lie alike in both become one piece. */
+/* Joins neighbours that lie alike in both modules into one piece. */
 static void join(struct spw_variables *v)
 {
     uint32_t count = 0;

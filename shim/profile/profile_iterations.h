@@ -67,6 +67,6 @@ static inline bool spw_profile_take(struct spw_profile_rest *rest, void *into, s
 size_t spw_profile_iterations_size(const struct spw_profile_iterations *table);
 char *spw_profile_iterations_encode(const struct spw_profile_iterations *table, char *at); /* returns the end of what it
                                                                                             * wrote */
-/* Returns 0 or -EBADMSG. */
+/* Returns 0, -EBADMSG or -ENOMEM. */
 int spw_profile_iterations_decode(struct spw_profile_iterations *table, uint32_t count, struct spw_profile_rest *rest);
 #endif
