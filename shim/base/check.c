@@ -1,4 +1,4 @@
-/* check.c - the end of a debug build that has found something wrong. */
+/* check.c - ends a debug build that has found something wrong. */
 #include "check.h"
 
 #include <execinfo.h>

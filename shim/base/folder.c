@@ -1,15 +1,15 @@
-/* folder.c - keeps the name of the folder that the process was started in. */
+/* folder.c - keeps the name of the folder in which the process was started. */
 #include "folder.h"
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-static char start[PATH_MAX]; /* "" when unknown; constant from before main() on */
+static char start[PATH_MAX]; /* "": unknown; constant once main() runs */
 
 void spw_folder_remember(void)
 {
-    if (!getcwd(start, sizeof(start)) || start[0] != '/') /* a folder that is out of reach has no absolute name */
+    if (!getcwd(start, sizeof(start)) || start[0] != '/') /* an unreachable folder has no absolute name */
         start[0] = 0;
 }
 

@@ -1,4 +1,4 @@
-/* hash.c - the hash of bytes in host memory. */
+/* hash.c - hashes bytes in host memory. */
 #include "hash.h"
 
 #include <string.h>

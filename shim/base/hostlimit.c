@@ -1,4 +1,4 @@
-/* hostlimit.c - reads /proc/meminfo and the control groups above the process; what can't be read says nothing. */
+/* hostlimit.c - reads /proc/meminfo and the control groups above the process; a file that cannot be read sets no limit. */
 #include "hostlimit.h"
 
 #include <errno.h>
@@ -11,21 +11,21 @@
 #include <unistd.h>
 
 enum {
-    TEXT_BYTES = 4096,   /* this much is read of meminfo and memory.stat: what is looked for stands well before */
-    GROUPS_BYTES = 8192, /* and of /proc/self/cgroup */
+    TEXT_BYTES = 4096,   /* read of meminfo and memory.stat: the lines that are needed come well before */
+    GROUPS_BYTES = 8192, /* read of /proc/self/cgroup */
     MOST_LOCAL_RANKS = 4096,
 };
 
-/* "No limit" is the word max, or the largest number of pages in bytes: nobody means a limit from here on. */
+/* "No limit" is the word max, or the largest number of pages in bytes. Values from here on are never meant as a limit. */
 #define NO_LIMIT_FROM (INT64_MAX / 2)
 #define UNREADABLE    (-1)
 
-/* Which files of a control group say what, in the two versions. */
+/* The files of a control group in which the numbers are, in the two versions. */
 struct version {
     const char *limit_files[2];
     const char *used_file;
-    const char *limit_key;   /* in memory.stat: the least limit of all groups above, those out of sight too; or NULL */
-    const char *reclaim_key; /* in memory.stat: file pages that nobody used lately */
+    const char *limit_key;   /* in memory.stat: the least limit of all groups above, visible or not; or NULL */
+    const char *reclaim_key; /* in memory.stat: file pages that were not used lately */
 };
 
 static const struct version v1 = {
@@ -37,7 +37,7 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Reads the beginning of a file as a string; false when it isn't there or can't be read. */
+/* Reads the beginning of a file as a string. Returns false if it does not exist or cannot be read. */
 static bool read_text(const char *path, char *ret_text, size_t size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -55,7 +55,8 @@ static bool read_text(const char *path, char *ret_text, size_t size)
     return got >= 0;
 }
 
-/* A decimal number up to white space or the end, one that is too large as INT64_MAX; UNREADABLE for anything else. */
+/* Reads a decimal number up to white space or the end; too large a number is INT64_MAX. Returns UNREADABLE for anything
+ * else. */
 static int64_t parse_number(const char *text)
 {
     if (*text < '0' || *text > '9')
@@ -67,7 +68,7 @@ static int64_t parse_number(const char *text)
     return value > INT64_MAX ? INT64_MAX : (int64_t)value;
 }
 
-/* The number in the line that begins with `key`, as in "key 123" or "key:   123 kB"; UNREADABLE when there is none. */
+/* Returns the number in the line that begins with `key`, as in "key 123" or "key:   123 kB"; UNREADABLE if there is none. */
 static int64_t find_number(const char *text, const char *key)
 {
     size_t length = strlen(key);
@@ -91,7 +92,8 @@ static int64_t machine_bytes(const char *root)
     return kib == UNREADABLE || kib > INT64_MAX / 1024 ? SPW_HOSTLIMIT_UNKNOWN : kib * 1024;
 }
 
-/* Reads a file of the group in `path`, which has room for its name; `length` is that of the folder. */
+/* Reads a file of the group whose folder is in `path`, which has room for its name; `length` is the length of the folder's
+ * path. */
 static bool read_group_file(char *path, size_t length, const char *name, char *ret_text, size_t size)
 {
     if (length + 1 + strlen(name) >= PATH_MAX)
@@ -102,7 +104,7 @@ static bool read_group_file(char *path, size_t length, const char *name, char *r
     return done;
 }
 
-/* What one group leaves; unknown when it isn't there or has no limit. */
+/* Returns what one group has left; unknown if it does not exist or has no limit. */
 static int64_t group_bytes(const struct version *version, char *path, size_t length)
 {
     char text[TEXT_BYTES];
@@ -135,13 +137,14 @@ static int64_t group_bytes(const struct version *version, char *path, size_t len
     return used < limit ? limit - used : 0;
 }
 
-/* The least that the group and those above it leave. In a container the files of the own group often lie at the mount's
- * top while its name is the host's: folders that don't exist say nothing, and the walk ends at the top in any case. */
+/* Returns the least that the group and those above it have left. In a container the files of the process's own group are
+ * often at the top of the mount, while its name is the host's: folders that do not exist set no limit, and the walk ends at
+ * the top in any case. */
 static int64_t least_upwards(const struct version *version, const char *root, const char *mount, const char *group)
 {
     char path[PATH_MAX];
     int64_t least = SPW_HOSTLIMIT_UNKNOWN;
-    bool outside = strstr(group, "/..") != NULL; /* the name of a group that isn't below the mount's top */
+    bool outside = strstr(group, "/..") != NULL; /* the name of a group that is not below the top of the mount */
 
     int top = snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s", root, mount);
     int length = snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s%s", root, mount, outside ? "" : group);
@@ -162,7 +165,7 @@ static int64_t least_upwards(const struct version *version, const char *root, co
     }
 }
 
-/* Whether the comma-separated list [list, end) names the memory controller. */
+/* Returns true if the comma-separated list [list, end) names the memory controller. */
 static bool names_memory(const char *list, const char *end)
 {
     while (list < end) {
@@ -174,7 +177,7 @@ static bool names_memory(const char *list, const char *end)
     return false;
 }
 
-/* One line of /proc/self/cgroup, "number:controllers:group"; version 2 has number 0 and no controllers. */
+/* Reads one line of /proc/self/cgroup, "number:controllers:group"; version 2 has number 0 and no controllers. */
 static int64_t line_bytes(const char *root, char *line)
 {
     char *controllers = strchr(line, ':');
@@ -218,7 +221,7 @@ int64_t spw_hostlimit_available(const char *root)
 
 unsigned spw_hostlimit_local_ranks(char *(*look_up)(const char *name))
 {
-    /* The nearest launcher first: torchrun inside of a Slurm task starts more processes than Slurm knows of. */
+    /* The nearest launcher first: torchrun inside a Slurm task starts more processes than Slurm knows about. */
     static const char *const names[] = {"LOCAL_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
                                         "SLURM_NTASKS_PER_NODE"};
 

@@ -1,4 +1,4 @@
-/* lock.c - a lock when it is not free: waiting in the kernel. */
+/* lock.c - waits in the kernel for a lock that is not free. */
 #include "lock.h"
 
 #include <linux/futex.h>

@@ -3,14 +3,14 @@
 
 #include <stdio.h>
 
-enum { MOST = 80 }; /* slow locks of all devices, and one of each other rank */
+enum { MOST = 80 }; /* the slow locks of all devices, and one lock of each other rank */
 
 struct held {
     const volatile void *lock;
     enum spw_lock_rank rank;
 };
 
-/* A library that is preloaded gets little static thread-local memory, so it has none for this without the checks. */
+/* A preloaded library gets little static thread-local memory, so without the checks none is used for this. */
 #ifdef SPW_DEBUG_CHECKS
 #define OF_THIS_THREAD __thread
 #else
@@ -47,7 +47,7 @@ void spw_lock_witness_taken(const volatile void *lock, enum spw_lock_rank rank)
     held[held_count++] = (struct held){lock, rank};
 }
 
-/* Its place in the list, or held_count. */
+/* Returns its index in the list, or held_count. */
 static unsigned place_of(const volatile void *lock)
 {
     unsigned i = 0;

@@ -1,4 +1,4 @@
-/* log.c - puts a line together on the stack and writes it with one write(), to stderr or to a file. */
+/* log.c - formats a line on the stack and writes it with one write(), to stderr or to a file. */
 #include "log.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -50,6 +50,6 @@ void spw_log(enum spw_log_level level, const char *format, ...)
         length += (size_t)wanted < room ? (size_t)wanted : room - 1;
     line[length++] = '\n';
     ssize_t written = write(log_fd, line, length);
-    (void)written; /* nobody to tell */
+    (void)written; /* a failure cannot be reported */
     errno = saved_errno;
 }

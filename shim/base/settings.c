@@ -16,7 +16,8 @@ extern char **environ;
 
 /* ---- values ---- */
 
-/* A decimal number without sign, exponent or spaces, up to `*end`. False when there is none or it does not fit. */
+/* Reads a decimal number without sign, exponent or spaces, up to `*end`. Returns false if there is none or it does not
+ * fit. */
 static bool parse_number(const char *text, const char **end, uint64_t *whole, double *value)
 {
     const char *at = text;
@@ -41,7 +42,7 @@ static bool parse_number(const char *text, const char **end, uint64_t *whole, do
     return true;
 }
 
-/* The factor of a unit, 0 when it is not one. K, M, G and T are binary, with or without iB. */
+/* Returns the factor of a unit, or 0 if it is none. K, M, G and T are binary, with or without iB. */
 static uint64_t unit_factor(const char *unit)
 {
     static const struct {
@@ -95,9 +96,9 @@ int spw_amount_parse(const char *text, struct spw_amount *ret_amount)
     return 0;
 }
 
-enum { SMALLEST_BUDGET = 4096 }; /* in bytes: somebody who types 8 means 8GiB */
+enum { SMALLEST_BUDGET = 4096 }; /* in bytes: a user who types 8 means 8GiB */
 
-/* One element of a budget: AMOUNT for every device, or ORDINAL=AMOUNT. Each may be said once. */
+/* Reads one element of a budget: AMOUNT for every device, or ORDINAL=AMOUNT. Each may occur once. */
 static int parse_budget_element(const char *text, struct spw_budget *budget)
 {
     struct spw_amount *into = &budget->every;
@@ -257,7 +258,7 @@ const char *spw_settings_rank(void)
     return "0";
 }
 
-/* A file name with %r (rank), %p (process id) and %% filled in. */
+/* Reads a file name and replaces %r (rank), %p (process id) and %%. */
 static int take_file_name(const char *value, char *ret_path)
 {
     char path[SPW_SETTINGS_PATH], pid[16];
@@ -283,7 +284,7 @@ static int take_summary(const char *value, struct spw_settings *settings)
     return take_file_name(value, settings->summary);
 }
 
-/* A file that is called like a word is meant by ./on. */
+/* A file whose name is one of the words is written as ./on. */
 static int take_profile(const char *value, struct spw_settings *settings)
 {
     settings->profile = strcmp(value, "off") != 0;
@@ -409,7 +410,7 @@ static const struct spw_setting *find_setting(const char *variable, size_t lengt
     return NULL;
 }
 
-/* The setting that was probably meant; NULL when the name is like none of them. */
+/* Returns the setting that was probably meant, or NULL if the name is not similar to any. */
 static const char *nearest_variable(const char *name, size_t length)
 {
     const char *nearest = NULL;
@@ -425,7 +426,7 @@ static const char *nearest_variable(const char *name, size_t length)
     return nearest;
 }
 
-/* One NAME=VALUE of the environment; those that are not ours are fine. */
+/* Reads one NAME=VALUE of the environment; names that are not ours are accepted. */
 static int take_variable(const char *entry, struct spw_settings *settings, char *ret_message, size_t message_size)
 {
     const char *equals = strchr(entry, '=');
@@ -451,7 +452,7 @@ int spw_settings_read(struct spw_settings *settings, char *ret_message, size_t m
     spw_settings_default(settings);
     int result = 0;
     for (char **entry = environ; entry && *entry; entry++) {
-        /* The first complaint is the one that is told; the rest is still read, so that the log level is known. */
+        /* Only the first error is reported. The rest is still read, so that the log level is known. */
         char ignored[1];
         int r = take_variable(*entry, settings, result ? ignored : ret_message, result ? sizeof(ignored) : message_size);
         if (r < 0 && !result)

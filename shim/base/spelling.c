@@ -1,4 +1,4 @@
-/* spelling.c - counts the letters by which two names differ (Levenshtein's distance), a row of the table at a time. */
+/* spelling.c - computes how many letters two names differ by (Levenshtein distance), one row of the table at a time. */
 #include "spelling.h"
 
 unsigned spw_spelling_distance(const char *a, size_t a_length, const char *b, size_t b_length)

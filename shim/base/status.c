@@ -1,4 +1,4 @@
-/* status.c - the status page as a file in memory that others may read while it is written. */
+/* status.c - keeps the status page as a mapped file that others may read while it is written. */
 #include "status.h"
 
 #include <dirent.h>
@@ -45,8 +45,8 @@ static void read_command(char *command)
             command[i] = ' ';
 }
 
-/* Whose page it is. Without the magic bytes it is none yet: with half of this, a reader would take it for a dead process's.
- */
+/* Writes whose page it is. Without the magic bytes it is not a page yet: with only half of this, a reader would take it for
+ * the page of an ended process. */
 static void describe(struct spw_status_page *p, enum spw_mode mode)
 {
     p->version = SPW_STATUS_VERSION;
@@ -61,13 +61,14 @@ static void describe(struct spw_status_page *p, enum spw_mode mode)
     memcpy(p->magic, SPW_STATUS_MAGIC, sizeof(p->magic));
 }
 
-/* A file with room for all of it: writing to memory that is not there would end the program. Negative errno. */
+/* Makes a file with room for the whole page: writing to mapped memory without backing would end the program. Returns a
+ * negative errno on failure. */
 static int make_file(const char *folder)
 {
     snprintf(path, sizeof(path), "%s/" SPW_STATUS_NAME, folder, (unsigned)geteuid(), (unsigned)getpid());
     int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     int file = open(path, flags, 0600);
-    if (file < 0 && errno == EEXIST) { /* of a process that had our number and is no more, or of us before an exec */
+    if (file < 0 && errno == EEXIST) { /* of an ended process with the same pid, or our own before an exec */
         if (spw_status_is_left(path, (uint32_t)getpid(), true) && unlink(path) == 0)
             file = open(path, flags, 0600);
         else
@@ -117,7 +118,7 @@ void spw_status_in_child(void)
         munmap(p, sizeof(*p));
 }
 
-/* Other threads may still write to it: only its name goes. */
+/* Other threads may still write to the page, so only its name is removed. */
 __attribute__((destructor)) static void at_end(void)
 {
     struct spw_status_page *p = __atomic_load_n(&page, __ATOMIC_ACQUIRE);

@@ -1,4 +1,4 @@
-/* status_find.c - looks for status pages by name, and tells those of the living from those of the dead. */
+/* status_find.c - finds status pages by name, and tells those of live processes from those of ended ones. */
 #include "status_find.h"
 
 #include <dirent.h>
@@ -37,7 +37,7 @@ uint64_t spw_status_process_start(uint32_t pid)
     if (n <= 0)
         return 0;
     text[n] = 0;
-    const char *at = strrchr(text, ')'); /* the program's name may hold anything */
+    const char *at = strrchr(text, ')'); /* the program's name may contain anything */
     for (int field = 2; at && field < 22; field++)
         at = strchr(at + 1, ' ');
     return at ? strtoull(at, NULL, 10) : 0;

@@ -1,5 +1,5 @@
-/* switches.c - PyTorch's, JAX's and TensorFlow's choice of allocator, what NCCL registers, and whether XLA makes graphs,
- * as variables of the environment. */
+/* switches.c - the environment variables by which PyTorch, JAX and TensorFlow choose an allocator, NCCL registers memory,
+ * and XLA makes graphs. */
 #include "switches.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,8 @@
 #define REGISTERS "NCCL goes on using the memory that it has found behind an address, which another tensor has by then"
 
 #define NO_CACHING "PYTORCH_NO_CUDA_MEMORY_CACHING"
-/* PyTorch (2.15) has two ways to NCCL: the newer one, its default, asks the allocator for a list of its blocks when it ends.
- * That of cudaMallocAsync() has none, and PyTorch aborts the process. */
+/* PyTorch (2.15) has two ways to NCCL. The newer one, its default, asks the allocator for a list of its blocks when it
+ * ends. cudaMallocAsync()'s allocator has none, and PyTorch aborts the process. */
 #define NEWER_NCCL "TORCH_DIST_USE_NCCL2"
 #define LISTS      "PyTorch ends the process when its process group ends, since this allocator cannot list its blocks"
 
@@ -32,13 +32,13 @@ const size_t spw_switch_count = sizeof(spw_switch_table) / sizeof(spw_switch_tab
 
 /* ---- XLA's flags ---- */
 
-/* Executables become CUDA graphs, which keep on the device what they use: JAX fails for want of memory within any budget
- * that it does not fit into. An empty list of what may become one is XLA's own way to have none. */
+/* Executables become CUDA graphs, which keep on the device what they use: JAX runs out of memory within any budget into
+ * which it does not fit. XLA's own way to make no graphs is an empty list of what may become one. */
 #define FLAGS  SPW_SWITCH_XLA_FLAGS
 #define GRAPHS SPW_SWITCH_NO_GRAPHS
 
-/* Without a budget nothing is gained. A name of a file with flags in it cannot be added to, and an empty value is the way to
- * have XLA left alone: versions before 2024 know no such flag, and end the program. */
+/* Without a budget nothing is gained by that. Nothing can be added to the name of a file that contains flags. Users leave
+ * XLA alone by an empty value: versions before 2024 do not know this flag, and end the program. */
 static void add_to_flags(void)
 {
     const char *flags = getenv(FLAGS);
@@ -69,7 +69,7 @@ static void tell_of_graphs(void (*tell)(const char *line))
 
 /* ---- all of them ---- */
 
-/* Whether `option`, of this many letters, is one of those in a list with commas in between. */
+/* Returns true if `option`, of `length` letters, is an element of the comma-separated list. */
 static bool is_among(const char *list, const char *option, size_t length)
 {
     for (const char *at = list; at && *at; at += *at == ',') {
@@ -97,8 +97,8 @@ static bool is_pytorchs_backend(const struct spw_switch *which)
     return which->unless != NULL;
 }
 
-/* Whether the user has decided for PyTorch's own allocator, by either name of the setting: its versions read one or the
- * other, and where neither is set we decide. */
+/* Returns true if the user has chosen PyTorch's own allocator, by either name of the setting: versions of PyTorch read one
+ * or the other. If neither is set, we choose. */
 static bool is_pytorchs_own_chosen(void)
 {
     bool chosen = false;
@@ -113,7 +113,7 @@ static bool is_pytorchs_own_chosen(void)
     return chosen;
 }
 
-/* Of no use to PyTorch's own allocator, which lists its blocks. */
+/* PyTorch's own allocator does not need this setting, as it lists its blocks. */
 static bool is_needless(const struct spw_switch *which)
 {
     return !strcmp(which->name, NEWER_NCCL) && is_pytorchs_own_chosen();
@@ -121,8 +121,8 @@ static bool is_needless(const struct spw_switch *which)
 
 void spw_switches_set(void)
 {
-    bool wanted[sizeof(spw_switch_table) / sizeof(spw_switch_table[0])]; /* decided before the first is set: two are each
-                                                                            other's `unless` */
+    bool wanted[sizeof(spw_switch_table) / sizeof(spw_switch_table[0])]; /* decided before the first is set, since two are
+                                                                          * each other's `unless` */
     for (size_t i = 0; i < spw_switch_count; i++) {
         const struct spw_switch *s = &spw_switch_table[i];
         wanted[i] = s->value && !getenv(s->name) && !(s->unless && getenv(s->unless)) && !is_needless(s);
@@ -135,13 +135,13 @@ void spw_switches_set(void)
 
 const char *spw_switch_conflict(const struct spw_switch *which, const char *value)
 {
-    if (!which->value) /* no other allocator of PyTorch's reads it */
+    if (!which->value) /* no other allocator of PyTorch reads it */
         return is_pytorchs_own_chosen() ? which->otherwise : NULL;
     if (spw_switch_is_fine(which, value) || is_needless(which))
         return NULL;
     if (!is_pytorchs_backend(which))
         return which->otherwise;
-    if (getenv(NO_CACHING)) /* each tensor is seen, and the other variable is what conflicts */
+    if (getenv(NO_CACHING)) /* each tensor is seen, and the conflict is with the other variable */
         return NULL;
     return is_among(value, "expandable_segments:True", strlen("expandable_segments:True")) ? SEGMENTS : which->otherwise;
 }

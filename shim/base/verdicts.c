@@ -1,4 +1,4 @@
-/* verdicts.c - what verdicts on replays are called. */
+/* verdicts.c - the names and texts of verdicts on replays. */
 #include "verdicts.h"
 
 const char *spw_replay_verdict_name(enum spw_replay_verdict verdict)

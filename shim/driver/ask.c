@@ -1,4 +1,4 @@
-/* ask.c - the mode of a thread that asks for us, and which calls were told of. */
+/* ask.c - switches the capture mode of a thread for our calls, and notes which refused calls were warned of. */
 #include "ask.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@ enum { CALLS = 64, FIRST_FAULT = 700, LAST_FAULT = 799, FIRST_CAPTURE = 900, LAS
 
 _Thread_local struct spw_relaxed spw_relaxed __attribute__((tls_model("initial-exec")));
 
-/* A driver that lacks the call (before 10.1) has no modes either, and is not asked to keep a budget. */
+/* A driver that lacks the call (before 10.1) has no capture modes either, and no budget is kept with it. */
 void spw_relax_thread(void)
 {
     spw_relaxed.mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -24,9 +24,9 @@ void spw_restore_thread(void)
     spw_relaxed.exchanged = false;
 }
 
-static const char *told[CALLS]; /* from the first on; atomic */
+static const char *told[CALLS]; /* filled from the first element on; atomic */
 
-/* True for the first who asks about this name. */
+/* Returns true for the first caller with this name. */
 static bool is_news(const char *name)
 {
     for (int i = 0; i < CALLS; i++) {

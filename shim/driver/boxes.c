@@ -21,7 +21,7 @@ static struct spw_box_end end(CUdeviceptr base, size_t row_bytes, size_t layer_r
     return (struct spw_box_end){base ? base + offset : 0, row_bytes, layer_rows};
 }
 
-/* The two sides of a copy have the same members, but for the first letters, in each of the structures. */
+/* In each of the structures, both sides of a copy have the same members, except for the first letters. */
 #define BASE(p, side)   base(p->side##MemoryType, p->side##Device, p->side##Host)
 #define PITCH(p, side)  or_else(p->side##Pitch, p->WidthInBytes)
 #define END_2D(p, side) end(BASE(p, side), PITCH(p, side), p->Height, p->side##XInBytes, p->side##Y, 0)

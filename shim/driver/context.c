@@ -1,4 +1,4 @@
-/* context.c - entering and leaving a context for driver calls of our own, and waiting for one. */
+/* context.c - enters and leaves a context for driver calls of our own, and waits for one. */
 #include "context.h"
 
 #include "ask.h"

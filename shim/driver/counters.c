@@ -1,4 +1,4 @@
-/* counters.c - sums the counts of single calls into what people ask for. */
+/* counters.c - sums the counts of single calls by kind. */
 #include "counters.h"
 #include <string.h>
 
@@ -18,7 +18,7 @@ static const char *const symbols[] = {
 
 #define MAX_CALLS 10
 
-/* Which calls make up a tally, by the name that they are asked for; a trailing * stands for any ending. */
+/* The calls of each kind, by the name that they are asked for; a trailing * stands for any ending. */
 static const struct {
     enum spw_tally_kind kind;
     const char *name;

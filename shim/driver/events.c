@@ -1,4 +1,4 @@
-/* events.c - makes, counts and gives back events, and keeps pairs of them in lists. */
+/* events.c - makes, counts and destroys events, and keeps pairs of them in lists. */
 #include "events.h"
 
 #include <stdatomic.h>

@@ -17,7 +17,7 @@
 struct search {
     bool (*try_file)(const char *path, void *data);
     void *data;
-    struct stat self; /* the file that this code is in; st_ino 0 when unknown */
+    struct stat self; /* the file that contains this code; st_ino 0: unknown */
 };
 
 /* ---- one candidate ---- */
@@ -25,13 +25,13 @@ struct search {
 static void stat_self(struct stat *ret_self)
 {
     Dl_info info;
-    char path[PATH_MAX]; /* LD_PRELOAD may have named us by a relative path */
+    char path[PATH_MAX]; /* LD_PRELOAD may have a relative path to us */
     if (!dladdr((void *)&stat_self, &info) || !info.dli_fname || !spw_folder_at_start(info.dli_fname, path, sizeof(path)) ||
         stat(path, ret_self) < 0)
         memset(ret_self, 0, sizeof(*ret_self));
 }
 
-/* By its file, or by its name where it is a copy or reached through a link. */
+/* Recognises spillway by its file, or by its name if it is a copy or reached through a link. */
 static bool is_spillway(const char *real_path, const struct stat *file, const struct stat *self)
 {
     const char *name = strrchr(real_path, '/');
@@ -39,7 +39,7 @@ static bool is_spillway(const char *real_path, const struct stat *file, const st
            (name && !strncmp(name, "/libspillway", strlen("/libspillway")));
 }
 
-/* The toolkit's library to link against: exports everything, does nothing. */
+/* Recognises the toolkit's stub library, which is for linking only: it exports everything and does nothing. */
 static bool is_stub(const char *path)
 {
     return strstr(path, "/stubs/") != NULL;
@@ -65,13 +65,15 @@ static bool try_folder(const struct search *search, const char *folder, size_t l
 
 /* ---- the places ---- */
 
-/* An entry of LD_LIBRARY_PATH. A relative one counts from where the process was started, where the loader found what the
- * program was linked with, then from where it is now, where the loader would look for what the program opens. */
+/* Tries an entry of LD_LIBRARY_PATH. A relative one refers first to the folder in which the process was started, where the
+ * loader found what the program was linked with, then to the current folder, where the loader would look for what the
+ * program opens. */
 static bool try_entry(const struct search *search, const char *entry, size_t length)
 {
     char name[PATH_MAX], path[PATH_MAX];
-    int written = length ? snprintf(name, sizeof(name), "%.*s", (int)length, entry)
-                         : snprintf(name, sizeof(name), "."); /* to the loader an empty entry is the current folder */
+    int written =
+        /* to the loader an empty entry is the current folder */
+        length ? snprintf(name, sizeof(name), "%.*s", (int)length, entry) : snprintf(name, sizeof(name), ".");
     if (written < 0 || (size_t)written >= sizeof(name))
         return false;
     if (spw_folder_at_start(name, path, sizeof(path)) && try_folder(search, path, strlen(path)))
@@ -116,7 +118,7 @@ struct cache_entry {
 #define CACHE_FLAGS 0x0003
 #endif
 
-/* The string at `offset` if it ends within the image. */
+/* Returns the string at `offset` if it ends within the image. */
 static const char *cache_string(const char *base, size_t size, uint32_t offset)
 {
     return offset < size && memchr(base + offset, 0, size - offset) ? base + offset : NULL;
@@ -125,7 +127,7 @@ static const char *cache_string(const char *base, size_t size, uint32_t offset)
 const char *spw_find_in_cache(const void *image, size_t size, const char *name, unsigned nth)
 {
     static const char magic[] = "glibc-ld.so.cache1.1";
-    const char *base = memmem(image, size, magic, sizeof(magic) - 1); /* an older cache may come before it */
+    const char *base = memmem(image, size, magic, sizeof(magic) - 1); /* an older form of the cache may come before it */
     if (!base)
         return NULL;
     size -= (size_t)(base - (const char *)image);
@@ -147,7 +149,7 @@ const char *spw_find_in_cache(const void *image, size_t size, const char *name, 
     return NULL;
 }
 
-/* The whole file in memory for free(); NULL when it cannot be read or is unreasonably big. */
+/* Reads the whole file into memory, which the caller frees. NULL if it cannot be read or is unreasonably large. */
 static void *read_file(const char *path, size_t *ret_size)
 {
     char *bytes = NULL;

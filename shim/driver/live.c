@@ -1,4 +1,4 @@
-/* live.c - the variables that every wrapper looks at. */
+/* live.c - the variables that every wrapper reads. */
 #include "live.h"
 
 int spw_live;

@@ -1,4 +1,4 @@
-/* arrivals.c - two events for each tensor that comes back by plan, until it is known whether it was in time. */
+/* arrivals.c - keeps two events for each prefetched tensor until it is known whether it arrived in time. */
 #include "arrivals.h"
 
 #include <stdlib.h>
@@ -9,16 +9,16 @@
 #include "context.h"
 #include "events.h"
 
-enum { SLOTS = 256 }; /* of a device: tensors on their way, or back and not used yet */
+enum { SLOTS = 256 }; /* per device: tensors that are arriving, or have arrived and were not used yet */
 
-#define AT_ONCE_US 1.0 /* what two events on different streams may differ by, and nobody has waited */
+#define AT_ONCE_US 1.0 /* events on different streams may differ by this much without a wait */
 
-enum state { FREE, EXPECTED, USED }; /* USED: the block is let go of, and the answer lies with the driver */
+enum state { FREE, EXPECTED, USED }; /* USED: the block has no slot any more, and the events tell the result */
 
 struct slot {
-    struct spw_event_pair events; /* `begin`: it came; `end`: the using stream has reached its use */
+    struct spw_event_pair events; /* `begin`: it has arrived; `end`: the using stream has got to its use */
     enum state state;
-    uint64_t order; /* of its use */
+    uint64_t order; /* number of its use */
 };
 
 struct spw_arrivals spw_arrivals[SPW_MAX_DEVICES];
@@ -26,7 +26,7 @@ struct spw_arrivals spw_arrivals[SPW_MAX_DEVICES];
 static struct device {
     CUcontext context; /* of the events */
     struct slot *slots;
-    uint64_t uses, judged; /* so many were USED; those up to `judged` are no more */
+    uint64_t uses, judged; /* number of uses; those up to `judged` are settled */
 } devices[SPW_MAX_DEVICES];
 
 static void count(int device, double late_us)
@@ -117,7 +117,7 @@ void spw_arrival_forget_locked(struct spw_device *d, struct spw_block *b)
         slot->state = FREE;
 }
 
-/* The context is current. True: the answer will be had from the slot. */
+/* The context is current. Returns true if the slot's events will tell the result. */
 static bool mark_use(struct device *v, struct slot *slot, const struct spw_stream *s)
 {
     if (s->context != v->context || spw_is_capturing(s->handle) ||
@@ -172,7 +172,7 @@ static void forget(struct device *v, bool destroy)
     *v = (struct device){0};
 }
 
-/* Blocks that were expected may live on, in another context: nobody expects them any more. */
+/* Blocks that were expected may live on, in another context, but are not expected any more. */
 void spw_arrivals_context_gone_locked(CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -1,4 +1,4 @@
-/* bandwidth.c - pairs of events around copies, and medians of what they say. */
+/* bandwidth.c - keeps pairs of events around copies, and medians of the results. */
 #include "bandwidth.h"
 
 #include <string.h>
@@ -13,22 +13,22 @@ enum {
     IN = 1,
     PAIRS = 32,        /* in each direction */
     WINDOW = 9,        /* newest values that count */
-    ENOUGH = 3,        /* values that are taken for knowledge */
+    ENOUGH = 3,        /* values that suffice */
     LEARNING = 1024,   /* copies of a device after which measuring becomes rare in any case */
-    EVERY = 512,       /* then of so many copies */
-    IN_A_ROW = 8,      /* these are measured */
-    LARGE = 4 << 20,   /* bytes of a copy that is always large enough */
-    LARGE_PART = 4,    /* one that is such a part of the largest is, too */
-    UNSURE_BEHIND = 4, /* copies submitted since one that was not measured, and may still be running */
+    EVERY = 512,       /* then, out of this many copies, */
+    IN_A_ROW = 8,      /* this many are measured */
+    LARGE = 4 << 20,   /* bytes; a copy of this size is always large enough */
+    LARGE_PART = 4,    /* so is a copy of this part (1/4) of the largest one */
+    UNSURE_BEHIND = 4, /* copies submitted after one that was not measured, which may still run beside it */
 };
 
-#define GUESS_BYTES_PER_US 12000.0 /* a PCIe 3.0 link of 16 lanes, which most machines have at least */
-#define GUESS_SHARE        0.75    /* links of PCIe 4 and 5 come to about this */
+#define GUESS_BYTES_PER_US 12000.0 /* a PCIe 3.0 link of 16 lanes, which nearly every machine has */
+#define GUESS_SHARE        0.75    /* about right for links of PCIe 4 and 5 */
 #define LEAST_SHARE        0.25
-#define ALONE              0.05 /* overlap, as a part of the copy, up to which it counts as alone */
+#define ALONE              0.05 /* the largest overlap, as a part of the copy, that counts as none */
 #define TOGETHER           0.5
 
-enum state { IDLE, PENDING, DONE }; /* DONE: its times are known to the driver, and kept for copies that overlapped */
+enum state { IDLE, PENDING, DONE }; /* DONE: its times can be read, and are kept for copies that overlapped it */
 
 struct spw_bandwidth_pair {
     struct spw_event_pair events;
@@ -38,12 +38,12 @@ struct spw_bandwidth_pair {
     uint64_t bytes, order;
 };
 
-struct window { /* the newest values; a ring */
+struct window { /* the newest values, in a ring */
     double value[WINDOW], weight[WINDOW];
     unsigned count, next;
 };
 
-/* The newest copies that ran beside others; a ring. What they say depends on what copies alone turn out to do. */
+/* The newest copies that ran beside others, in a ring. What they say depends on the speed of copies alone. */
 struct beside {
     struct shared {
         int direction;
@@ -58,12 +58,12 @@ static struct device {
         struct spw_bandwidth_pair pairs[PAIRS];
         struct window alone, any; /* bytes per microsecond */
         uint64_t largest_bytes;
-        uint64_t unmeasured_order; /* of the last large copy that was not measured; 0: none */
+        uint64_t unmeasured_order; /* number of the last large copy that was not measured; 0: none */
     } lanes[2];
     struct beside beside;
-    uint64_t copies;               /* large ones, in either direction */
-    uint64_t doubted;              /* so many of them, when it was doubted last what is known */
-    struct spw_bandwidth believed; /* then, where it was known; else zeroes */
+    uint64_t copies;               /* large copies, in either direction */
+    uint64_t doubted;              /* number of copies when the known speed was last doubted */
+    struct spw_bandwidth believed; /* what was known then; else all zero */
 } devices[SPW_MAX_DEVICES];
 
 /* ---- medians ---- */
@@ -76,7 +76,7 @@ static void window_add(struct window *w, double value, double weight)
     w->count += w->count < WINDOW;
 }
 
-/* The value that half of the weight lies up to. */
+/* Returns the value up to which half of the weight lies. */
 static double window_median(const struct window *w)
 {
     double total = 0, below = 0, median = 0;
@@ -102,8 +102,8 @@ static const struct window *best_window(const struct lane *lane)
 
 /* ---- what a measured copy says ---- */
 
-/* How long `p`, which took `us`, ran beside other measured copies of that direction. What has not ended yet runs on beside
- * it. */
+/* Returns how long `p`, which took `us`, ran beside other measured copies of that direction. A copy that has not ended
+ * counts as still running beside it. */
 static double overlap_us(const struct spw_bandwidth_pair *p, double us, int direction)
 {
     const struct lane *lane = &devices[p->device].lanes[direction];
@@ -130,7 +130,7 @@ static void learn(const struct spw_bandwidth_pair *p)
     if (!spw_event_elapsed_us(p->events.begin, p->events.end, &us) || us <= 0)
         return;
     if (overlap_us(p, us, p->direction) > ALONE * us)
-        return; /* they share what the direction has, or one waits for the other */
+        return; /* they share the direction's bandwidth, or one waits for the other */
     double beside = overlap_us(p, us, !p->direction);
     window_add(&lane->any, bytes / us, bytes);
     if (p->unsure)
@@ -144,7 +144,8 @@ static void learn(const struct spw_bandwidth_pair *p)
     }
 }
 
-/* Of the speed alone, what was left while another copy ran beside these. Nothing where that speed is not known. */
+/* Returns which fraction of the speed alone was left while another copy ran beside these. Empty if that speed is not
+ * known. */
 static struct window shares_of(const struct device *v)
 {
     struct window shares = {0};
@@ -159,7 +160,7 @@ static struct window shares_of(const struct device *v)
     return shares;
 }
 
-/* The oldest pair of the lane in that state, NULL when there is none. */
+/* Returns the oldest pair of the lane in that state, or NULL. */
 static struct spw_bandwidth_pair *oldest(struct lane *lane, enum state state)
 {
     struct spw_bandwidth_pair *best = NULL;
@@ -169,7 +170,7 @@ static struct spw_bandwidth_pair *oldest(struct lane *lane, enum state state)
     return best;
 }
 
-/* In order of their ends, as far as two streams have one: a copy that is complete may lie beside one that is not. */
+/* In the order of their ends, as far as two streams have one: a complete copy may stand beside an incomplete one. */
 static void harvest(struct device *v)
 {
     for (int direction = OUT; direction <= IN; direction++) {
@@ -183,7 +184,7 @@ static void harvest(struct device *v)
 
 /* ---- around a copy ---- */
 
-/* A pair that says nothing any more, or the one that has said it longest ago. */
+/* Returns an unused pair, or else the one whose result is oldest. */
 static struct spw_bandwidth_pair *take_pair(struct device *v, int direction)
 {
     struct lane *lane = &v->lanes[direction], *other = &v->lanes[!direction];
@@ -192,7 +193,8 @@ static struct spw_bandwidth_pair *take_pair(struct device *v, int direction)
         return p;
     p = oldest(lane, DONE);
     for (int i = 0; p && i < PAIRS; i++)
-        other->pairs[i].unsure |= other->pairs[i].state == PENDING; /* may have overlapped what is forgotten now */
+        other->pairs[i].unsure |= other->pairs[i].state == PENDING; /* it may have overlapped the copy that is forgotten
+                                                                     * here */
     return p;
 }
 
@@ -323,7 +325,7 @@ void spw_bandwidth_doubt_locked(int device)
     struct device *v = &devices[device];
     struct spw_bandwidth known;
     if (!spw_bandwidth_locked(device, &known))
-        return; /* it is being measured still */
+        return; /* it is still being measured */
     v->believed = known;
     v->doubted = v->copies;
     for (int direction = OUT; direction <= IN; direction++)

@@ -1,4 +1,4 @@
-/* durations.c - pairs of events, handed to operations of one device and collected when they are complete. */
+/* durations.c - gives pairs of events to operations of one device, and collects them when they are complete. */
 #include "durations.h"
 
 #include <stdlib.h>
@@ -9,22 +9,22 @@
 #include "events.h"
 #include "lock.h"
 
-#define PAGEABLE   4.0  /* times that a copy from or to pageable memory takes as long as ours, at most, about */
-#define LATENCY_US 20.0 /* of a copy, at most, about */
+#define PAGEABLE   4.0  /* how many times longer than ours a copy from or to pageable memory takes, at most, roughly */
+#define LATENCY_US 20.0 /* of a copy, at most, roughly */
 
 struct spw_duration {
-    struct spw_event_pair events; /* first */
+    struct spw_event_pair events; /* first member */
     CUstream stream;
     uint32_t device, ordinal;
-    uint64_t epoch; /* of its device when it was taken */
+    uint64_t epoch; /* of its device, when it was taken */
     bool begun;
 };
 
 static struct device {             /* engine lock */
-    struct spw_event_pool pool;    /* what has ended was not told yet */
-    struct spw_event_pair *latest; /* of those told, the one that ended last: kept for its `end` */
-    uint32_t taken;                /* are in operations' hands */
-    uint64_t epoch;                /* raised when what is in operations' hands is not wanted any more */
+    struct spw_event_pool pool;    /* its ended pairs were not reported yet */
+    struct spw_event_pair *latest; /* of the reported pairs, the one that ended last: kept for its `end` */
+    uint32_t taken;                /* pairs that operations have */
+    uint64_t epoch;                /* raised when the pairs that operations have are not wanted any more */
 } devices[SPW_MAX_DEVICES];
 
 static struct spw_event_pair *make(struct spw_event_pool *pool, CUcontext context)
@@ -42,7 +42,7 @@ struct spw_duration *spw_duration_take_locked(struct spw_device *d, const struct
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct device *v = &devices[d->ordinal];
-    if (spw_anything_captures() || !s->context) /* recording and asking events may be what ends a capture */
+    if (spw_anything_captures() || !s->context) /* recording and querying events may end a capture */
         return NULL;
     struct spw_event_pair *pair = spw_event_pool_take(&v->pool, s->context);
     struct spw_duration *p = (struct spw_duration *)(pair ? pair : make(&v->pool, s->context));
@@ -86,7 +86,7 @@ double spw_duration_of_copy_us(double measured_us, uint64_t bytes, double bytes_
     return measured_us < most_us ? measured_us : most_us;
 }
 
-/* What the operation added to the time that those before it have taken; < 0: not known. */
+/* Returns what the operation added to the time of those before it; < 0: unknown. */
 static double own_us(struct device *v, const struct spw_event_pair *p, bool *ret_is_latest)
 {
     double us, later_us;
@@ -137,7 +137,8 @@ void spw_durations_stop_locked(struct spw_device *d)
     forget(&devices[d->ordinal], true);
 }
 
-/* A device has one context nearly always; where it has more, what others measured is lost as well, which costs only time. */
+/* A device nearly always has one context. If it has more, what was measured in others is lost as well, which only costs
+ * time. */
 void spw_durations_context_gone_locked(CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

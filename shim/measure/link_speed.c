@@ -1,17 +1,17 @@
-/* link_speed.c - copies one way, the other way, and both at once, between pairs of events. */
+/* link_speed.c - copies one way, the other way, and both ways at once, between pairs of events. */
 #include "link_speed.h"
 
 #include "ask.h"
 
 enum {
-    BYTES = 8 << 20, /* of a copy: large enough for its latency to matter little */
-    ROUNDS = 3,      /* of which the fastest counts: what comes in between only delays */
-    PART = 16,       /* of the free memory, at most */
+    BYTES = 8 << 20, /* of a copy; large enough for its latency to matter little */
+    ROUNDS = 3,      /* the fastest counts, since disturbances only slow a copy down */
+    PART = 16,       /* at most 1/16 of the free memory is used */
 };
 
 #define LEAST_SHARE 0.25
 
-struct way { /* starts as all zeroes */
+struct way { /* all zero at first */
     CUstream stream;
     CUevent begin, end;
     CUdeviceptr device;
@@ -51,7 +51,7 @@ static bool submit(struct way *w, bool out)
     return copied == CUDA_SUCCESS && SPW_ASK_QUIETLY(cuEventRecord, w->end, w->stream) == CUDA_SUCCESS;
 }
 
-/* From the beginning of `from` to the end of `to`, which is waited for. */
+/* Waits for the end of `to`, and returns the time since the beginning of `from`. */
 static bool took(const struct way *from, const struct way *to, double *ret_us)
 {
     float ms = 0;
@@ -71,7 +71,8 @@ static bool copy_alone(struct way *w, bool out)
     return true;
 }
 
-/* What is left of the speed: the faster copy ran beside the other one all the time, and the other alone from then on. */
+/* Computes the fraction of the speed that is left: the faster copy ran beside the other all the time, and the other ran
+ * alone from then on. */
 static bool copy_both(struct way *out, struct way *in, double *share)
 {
     double out_us, in_us;
@@ -90,7 +91,7 @@ bool spw_link_speed(uint64_t free_bytes, struct spw_bandwidth *ret_bandwidth)
     double share = LEAST_SHARE;
     if (free_bytes / PART < 2 * (uint64_t)BYTES)
         return false;
-    bool good = make(&out) && make(&in) && copy_alone(&out, false) && copy_alone(&in, false); /* which begins slowly */
+    bool good = make(&out) && make(&in) && copy_alone(&out, false) && copy_alone(&in, false); /* the first copies are slow */
     out.us = in.us = 0;
     for (int i = 0; i < ROUNDS && good; i++)
         good = copy_alone(&out, true) && copy_alone(&in, false);

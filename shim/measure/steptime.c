@@ -1,4 +1,4 @@
-/* steptime.c - a ring of events at the beginnings of iterations, and a short history of the times between them. */
+/* steptime.c - keeps events at the beginnings of iterations in a ring, and a short history of the times between them. */
 #include "steptime.h"
 
 #include <string.h>
@@ -14,12 +14,12 @@ enum { RING = 8 };
 struct beginning {
     CUevent event;
     uint32_t shape;
-    bool broken; /* not followed by the next one in the ring */
+    bool broken; /* the next one in the ring does not follow it directly */
 };
 
 struct history {
     uint32_t shape;
-    uint64_t count, used;            /* used: when it was added to, in iterations of the device */
+    uint64_t count, used;            /* used: the number of iterations of the device when it was last added to */
     double us[SPW_STEPTIME_MEAN_OF]; /* a ring: number n is at n % SPW_STEPTIME_MEAN_OF */
 };
 
@@ -46,7 +46,7 @@ static struct history *find(struct device *v, uint32_t shape)
     return NULL;
 }
 
-/* The shape's history; where it has none yet, in the place of the one that was used longest ago. */
+/* Returns the shape's history. If there is none yet, replaces the one that was used longest ago. */
 static struct history *find_or_make(struct device *v, uint32_t shape)
 {
     struct history *h = find(v, shape);
@@ -166,7 +166,7 @@ bool spw_steptime_is_pending_locked(int device, uint32_t shape)
     return false;
 }
 
-/* Of the last few, of which there is one at least. */
+/* Of the last few times, of which there is at least one. */
 static double median_us(const struct history *h)
 {
     double few[SPW_STEPTIME_MEDIAN_OF];

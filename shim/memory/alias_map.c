@@ -1,4 +1,4 @@
-/* alias_map.c - counts for each piece of memory the addresses where it is mapped without any use. */
+/* alias_map.c - counts, for each piece of memory, the addresses that gave it up and where it is still mapped. */
 #include "alias_map.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 struct spw_alias {
     CUmemGenericAllocationHandle handle;
     struct spw_deferred_unmap *newest;
-    uint32_t count; /* addresses */
+    uint32_t count; /* number of such addresses */
     bool is_released, lost;
     UT_hash_handle hh;
 };

@@ -1,4 +1,4 @@
-/* hostpool.c - slabs of host memory, each with its own map of free extents; a take goes to the slab where it fits best. */
+/* hostpool.c - slabs of host memory, each with its own free ranges; a take uses the slab where it fits best. */
 #include "hostpool.h"
 
 #include <errno.h>
@@ -13,18 +13,18 @@
 #define MIB             ((size_t)1 << 20)
 #define HUGE_PAGE_BYTES (2 * MIB)
 
-/* A slab is at least this large where the limit has room, so that small tensors share one: an eighth of a small limit,
- * 64 MiB, a sixteenth of a large pool (few slabs, long extents), 512 MiB. */
+/* The smallest size of a slab, if the limit allows it, so that small tensors share one: an eighth of a small limit, but 64
+ * MiB at most; a sixteenth of a large pool (few slabs, long ranges), but 512 MiB at most. */
 #define FIRST_STEP_MAX_BYTES (64 * MIB)
 #define STEP_MAX_BYTES       (512 * MIB)
 
-/* What the machine keeps for others: a part of what the pool could have had, within bounds. */
+/* What is left to others on the machine: a part of what the pool could have, within bounds. */
 #define RESERVE_SHARE     32
 #define RESERVE_MIN_BYTES ((int64_t)(16 * MIB))
 #define RESERVE_MAX_BYTES ((int64_t)(1024 * MIB))
 
-/* Memory from alloc_pinned is pinned as a whole. Mapped memory is pinned in pieces from its low end: [0, pinned_bytes) are,
- * normally all or none. It is a part only where unpin failed halfway; then the slab stays and goes on serving. */
+/* Memory from alloc_pinned is pinned as a whole. Mapped memory is pinned in pieces from its low end: [0, pinned_bytes) is
+ * pinned, normally all of it or none. It is a part only if unpin failed halfway; then the slab stays in use. */
 struct slab {
     char *address;
     size_t bytes;
@@ -41,7 +41,7 @@ struct spw_hostpool {
     const char *refusal;
     struct slab *slabs; /* by ascending address */
     size_t slab_count, slab_room;
-    struct spw_hostpool *next; /* of those that there are */
+    struct spw_hostpool *next; /* the next of all pools */
 };
 
 static struct spw_hostpool *pools;
@@ -61,7 +61,7 @@ static size_t round_up(size_t bytes, size_t unit)
     return (bytes + unit - 1) / unit * unit;
 }
 
-/* How many slabs begin at or below the address: the last of them is the only one that can hold it. */
+/* Returns how many slabs begin at or below the address: only the last of them can hold it. */
 static size_t slabs_up_to(const struct spw_hostpool *pool, const char *address)
 {
     size_t low = 0, high = pool->slab_count;
@@ -84,9 +84,9 @@ static struct slab *slab_of(const struct spw_hostpool *pool, const char *address
     return (size_t)(address - slab->address) < slab->bytes ? slab : NULL;
 }
 
-/* ---- one slab and the world outside ---- */
+/* ---- one slab, and the calls outside ---- */
 
-/* Unpins from the end; on failure what is still pinned is a part from the low end, as before. */
+/* Unpins from the end. After a failure, a part from the low end is still pinned. */
 static int unpin_slab(const struct spw_hostpool *pool, struct slab *slab)
 {
     while (slab->pinned_bytes > 0) {
@@ -113,8 +113,8 @@ static int pin_slab(const struct spw_hostpool *pool, struct slab *slab)
     return 0;
 }
 
-/* Pageable memory counts as available until it is touched: touched here, the next growth is measured against what is really
- * left. */
+/* Pageable memory counts as available until it is touched. It is touched here, so that the next growth is measured against
+ * what is really left. */
 static void touch(const struct slab *slab)
 {
     for (size_t offset = slab->pinned_bytes; offset < slab->bytes; offset += GRANULE)
@@ -127,7 +127,7 @@ static bool map_slab(const struct spw_hostpool *pool, struct slab *slab)
     return slab->address != NULL;
 }
 
-/* Memory for slab->bytes, the best kind that can be had: pinned, from the driver, pageable. */
+/* Gets memory for slab->bytes, of the best kind available: pinned, from the driver, pageable. */
 static int obtain(const struct spw_hostpool *pool, struct slab *slab)
 {
     bool mapped = map_slab(pool, slab);
@@ -138,7 +138,7 @@ static int obtain(const struct spw_hostpool *pool, struct slab *slab)
         return 0;
     }
     if (pool->ops->alloc_pinned != NULL) {
-        if (mapped) /* the pages that the refused pin touched go back before others are asked for */
+        if (mapped) /* the pages that the refused pin touched are released before others are requested */
             pool->ops->unmap(pool->ctx, slab->address, slab->bytes);
         slab->address = pool->ops->alloc_pinned(pool->ctx, slab->bytes);
         if (slab->address != NULL) {
@@ -154,7 +154,7 @@ static int obtain(const struct spw_hostpool *pool, struct slab *slab)
     return 0;
 }
 
-/* Negative errno when a piece can't be unpinned: the slab is then as usable as before, with fewer bytes pinned. */
+/* Returns a negative errno if a piece cannot be unpinned: the slab is as usable as before, with fewer bytes pinned. */
 static int return_memory(const struct spw_hostpool *pool, struct slab *slab)
 {
     if (slab->from_alloc) {
@@ -212,7 +212,8 @@ static int remove_slab(struct spw_hostpool *pool, size_t at)
     return 0;
 }
 
-/* The slab whose closest extent leaves least over: full slabs stay full and empty ones empty. Pinned ones come first. */
+/* Returns the slab whose closest free range leaves the least: full slabs stay full and empty ones empty. Pinned slabs are
+ * preferred. */
 static struct slab *best_slab(const struct spw_hostpool *pool, uint32_t granules)
 {
     struct slab *best = NULL;
@@ -242,8 +243,8 @@ static size_t step_bytes(const struct spw_hostpool *pool)
     return larger(first, later) / HUGE_PAGE_BYTES * HUGE_PAGE_BYTES;
 }
 
-/* How many bytes a new slab may have by the limit and by the machine. Negative: so many have to be given back before there
- * can be one. Says which of the two is the tighter one. */
+/* Returns how many bytes a new slab may have by the limit and by the machine. Negative: that many have to be released
+ * before there can be one. Notes which of the two is tighter, for messages. */
 static int64_t allowance(struct spw_hostpool *pool)
 {
     int64_t by_limit = (int64_t)(pool->limit_bytes - pool->held_bytes);
@@ -269,7 +270,7 @@ static size_t empty_bytes(const struct spw_hostpool *pool)
     return bytes;
 }
 
-/* A slab that holds `bytes`. Empty slabs, each too short, are given back where that makes the room. */
+/* Makes a slab that holds `bytes`. Empty slabs, each of them too short, are released if that makes enough room. */
 static int grow(struct spw_hostpool *pool, size_t bytes, struct slab **ret_slab)
 {
     int64_t most = allowance(pool);
@@ -283,10 +284,10 @@ static int grow(struct spw_hostpool *pool, size_t bytes, struct slab **ret_slab)
             return -ENOMEM;
     }
 
-    /* A whole number of the same again: tensors come in layers of equal ones, and nothing is left over between them. */
+    /* A multiple of the request: tensors come in layers of equal ones, and so nothing is left over between them. */
     size_t wanted = round_up(larger(bytes, step_bytes(pool) / bytes * bytes), HUGE_PAGE_BYTES);
     const size_t left = pool->limit_bytes - pool->held_bytes;
-    wanted = left < wanted + step_bytes(pool) ? left : wanted; /* the rest would be lost beside it */
+    wanted = left < wanted + step_bytes(pool) ? left : wanted; /* the remainder would be lost */
     wanted = smaller(wanted, (size_t)most / GRANULE * GRANULE);
     int r = add_slab(pool, wanted, ret_slab);
     if (r < 0 && wanted > bytes)
@@ -296,7 +297,7 @@ static int grow(struct spw_hostpool *pool, size_t bytes, struct slab **ret_slab)
     return r;
 }
 
-/* ---- what callers see ---- */
+/* ---- for callers ---- */
 
 int spw_hostpool_create(const struct spw_host_ops *ops, void *ctx, size_t limit_bytes, struct spw_hostpool **ret_pool)
 {
@@ -378,7 +379,7 @@ void *spw_hostpool_move(struct spw_hostpool *pool, void *address, size_t bytes)
     void *to;
     spw_hostpool_give(pool, address, bytes);
     if (spw_hostpool_take(pool, bytes, &to) < 0)
-        return address; /* never: what was just given back is there */
+        return address; /* cannot happen: what was just given back is free */
     if (to != address)
         memmove(to, address, bytes);
     return to;

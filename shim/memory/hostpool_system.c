@@ -1,4 +1,4 @@
-/* hostpool_system.c - what the host pool asks of the operating system: mappings, where they lie, how much is left. */
+/* hostpool_system.c - gets mappings from the operating system, places them, and reads how much memory is left. */
 #include "hostpool_system.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 #define HUGE_PAGE_BYTES ((size_t)2 << 20)
 
 enum {
-    NODES_MAX = 1024,            /* as the kernel's configuration allows at most */
+    NODES_MAX = 1024,            /* the most that the kernel can be configured for */
     MEMORY_POLICY_PREFERRED = 1, /* MPOL_PREFERRED of the kernel's interface */
 };
 
-/* Maps a huge page more than is asked for and gives back what lies outside of the aligned part. */
+/* Maps one huge page more than requested, and unmaps what lies outside the aligned part. */
 static char *map_aligned(size_t bytes)
 {
     size_t spare = bytes >= HUGE_PAGE_BYTES ? HUGE_PAGE_BYTES : 0;
@@ -44,7 +44,7 @@ void *spw_host_system_map(void *ctx, size_t bytes)
         return NULL;
     if (system->huge_pages)
         (void)madvise(address, bytes, MADV_HUGEPAGE);
-    /* Pinned pages would be copied for the child at once, and gigabytes of copies of tensors help nobody's debugging. */
+    /* Pinned pages would be copied for a child at once, and gigabytes of tensors in a core file do not help debugging. */
     (void)madvise(address, bytes, MADV_DONTFORK);
     (void)madvise(address, bytes, MADV_DONTDUMP);
     (void)spw_host_system_bind(address, bytes, system->numa_node);
@@ -61,11 +61,11 @@ int64_t spw_host_system_available(void *ctx)
     int64_t bytes = spw_hostlimit_available("/");
     if (bytes != SPW_HOSTLIMIT_UNKNOWN)
         return bytes;
-    struct sysinfo info; /* no /proc here; the kernel itself knows what is free, though not what could be */
+    struct sysinfo info; /* there is no /proc; the kernel knows what is free, but not what could be freed */
     return sysinfo(&info) == 0 ? (int64_t)info.freeram * info.mem_unit : SPW_HOSTLIMIT_UNKNOWN;
 }
 
-/* Preferred rather than bound: when a bound node is full, the kernel kills instead of looking elsewhere. */
+/* Preferred rather than bound: if a bound node is full, the kernel kills a process instead of using another node. */
 int spw_host_system_bind(void *address, size_t bytes, int node)
 {
     enum { WORD_BITS = sizeof(unsigned long) * CHAR_BIT };

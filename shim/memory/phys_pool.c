@@ -1,4 +1,4 @@
-/* phys_pool.c - the pool of pieces of physical memory of one device, and how more of them are made. */
+/* phys_pool.c - the pool of pieces of physical memory of one device, and making and releasing them. */
 #include "phys_pool.h"
 
 #include <errno.h>
@@ -47,7 +47,7 @@ static void release(struct spw_phys_pool *h, struct spw_piece piece)
     uint64_t bytes = spw_phys_pool_bytes_of(h, piece.granules);
     CUresult r = SPW_ASK(cuMemRelease, piece.handle);
     if (r != CUDA_SUCCESS) {
-        /* The memory may still be taken: it stays on the bill. */
+        /* The memory may still be taken, so it continues to count. */
         spw_warn_once(&warned,
                       "the driver refused to release %llu bytes of device memory (error %d); they count as used" SPW_SEE(
                           "driver-refused"),
@@ -99,7 +99,7 @@ bool spw_phys_pool_take_releasable_from(struct spw_phys_pool *h, struct spw_phys
 void spw_phys_pool_keep(struct spw_phys_pool *h, struct spw_piece piece)
 {
     struct spw_phys_bin *bin = bin_of(h, piece.granules);
-    if (!bin || SPW_GROW(bin->handles, bin->room, bin->count + 1) < 0) { /* no memory to remember it by */
+    if (!bin || SPW_GROW(bin->handles, bin->room, bin->count + 1) < 0) { /* no memory to remember it */
         spw_phys_pool_release(h, piece);
         return;
     }
@@ -107,7 +107,8 @@ void spw_phys_pool_keep(struct spw_phys_pool *h, struct spw_piece piece)
     h->pooled_bytes += spw_phys_pool_bytes_of(h, piece.granules);
 }
 
-/* The largest pooled pieces go first: few calls make much room. What lingers goes by itself. */
+/* The largest pooled pieces are released first, as few calls make much room. Pieces whose release is deferred are released
+ * later by themselves. */
 static void release_until(struct spw_phys_pool *h, uint64_t made_limit, uint64_t pooled_limit)
 {
     for (uint32_t i = h->bin_count; i > 0; i--) {
@@ -119,7 +120,7 @@ static void release_until(struct spw_phys_pool *h, uint64_t made_limit, uint64_t
 
 /* ---- making ---- */
 
-/* -ENOSPC: the device has no room. */
+/* Returns -ENOSPC if the device has no room. */
 int spw_phys_pool_make(struct spw_phys_pool *h, uint32_t granules, struct spw_piece *ret_piece)
 {
     CUmemAllocationProp prop;
@@ -140,7 +141,7 @@ int spw_phys_pool_make(struct spw_phys_pool *h, uint32_t granules, struct spw_pi
     return 0;
 }
 
-/* Others have taken memory on the device: what we have made is all there is for us. */
+/* Others have taken memory on the device: no more can be had than what exists. */
 void spw_phys_pool_learn_what_lacks(struct spw_phys_pool *h)
 {
     static int warned;

@@ -1,4 +1,4 @@
-/* pieces.c - the list of pieces behind a range; a single one needs no list. */
+/* pieces.c - the list of pieces behind a range; a single piece needs no list. */
 #include "pieces.h"
 
 #include <errno.h>
@@ -8,7 +8,8 @@
 
 enum { LEAST_LIST = 4 };
 
-/* The list has room for LEAST_LIST, then for the next power of two: each block has one, and keeps no number for that. */
+/* The list has room for LEAST_LIST pieces, then for the next power of two. Each block has a list, so its size is not
+ * stored. */
 int spw_memory_append(struct spw_memory *m, struct spw_piece piece)
 {
     if (m->count == 0) {
@@ -30,7 +31,7 @@ int spw_memory_append(struct spw_memory *m, struct spw_piece piece)
     return 0;
 }
 
-/* The analyzer does not know that each of the first count pieces was appended. */
+/* Removes the last piece, which exists. (The analyzer does not know that each of the first count pieces was appended.) */
 struct spw_piece spw_memory_remove_last(struct spw_memory *m)
 {
     struct spw_piece last = spw_memory_piece(m, m->count - 1);
@@ -48,7 +49,7 @@ struct spw_piece spw_memory_remove_last(struct spw_memory *m)
     return last;
 }
 
-/* Appends the pieces of `from` behind its first `skip`, all or none. */
+/* Appends the pieces of `from` behind its first `skip`; all or none. */
 static int append_from(struct spw_memory *into, const struct spw_memory *from, uint32_t skip)
 {
     const uint32_t had = into->count;

@@ -1,10 +1,12 @@
-/* ranges.c - free ranges in segregated lists by length, joined through tags at their borders: every step is constant work.
+/* ranges.c - keeps free ranges in segregated lists by length, and joins them through tags at their borders: every step
+ * takes constant time.
  *
- * A free range is known by two tags: `length` in the record of its first granule, `start` in that of its last. A neighbour
- * that is given back finds it through either. Granules in use have no tags, so their records stay untouched zero pages.
+ * A free range has two tags: `length` in the record of its first granule, `start` in that of its last. When a neighbour is
+ * given back, it finds the range through one of them. Granules in use have no tags, so their records stay untouched zero
+ * pages.
  *
- * A class holds ranges of nearly the same length: exactly the same below 64 granules, then 32 classes for each power of two.
- * Two levels of bitmaps find the next class that holds any. */
+ * A class holds ranges of nearly the same length: exactly the same length below 64 granules, then 32 classes for each power
+ * of two. Two levels of bitmaps find the next class that is not empty. */
 #include "ranges.h"
 
 #include <errno.h>
@@ -14,17 +16,17 @@
 enum {
     SUB_BITS = 5,
     SUB_CLASSES = 1 << SUB_BITS,
-    TOP_CLASSES = 30 - SUB_BITS + 2, /* 2^30 granules are one class more */
+    TOP_CLASSES = 30 - SUB_BITS + 2, /* 2^30 granules need one class more */
     CLASSES = TOP_CLASSES * SUB_CLASSES,
-    LOOK_AT = 16, /* ranges of one class that are compared before the best of them is taken */
+    LOOK_AT = 16, /* ranges of a class that are compared before the best of them is taken */
 };
 
 #define NONE UINT32_MAX
 
 struct record {
-    uint32_t length;     /* > 0: a free range of so many granules begins here */
-    uint32_t start;      /* > 0: a free range ends here, which began at start - 1 */
-    uint32_t prev, next; /* of its class, where a free range begins: granule + 1, 0 at the ends */
+    uint32_t length;     /* > 0: a free range of that many granules begins here */
+    uint32_t start;      /* > 0: a free range that begins at start - 1 ends here */
+    uint32_t prev, next; /* in the list of its class, if a free range begins here: granule + 1; 0 at the ends */
 };
 
 struct spw_ranges {
@@ -33,7 +35,7 @@ struct spw_ranges {
     uint32_t refused_gives;
     uint32_t top_map; /* bit t: sub_maps[t] != 0 */
     uint32_t sub_maps[TOP_CLASSES];
-    uint32_t heads[CLASSES]; /* granule + 1, 0: empty; not 0 exactly where the bit in sub_maps is set */
+    uint32_t heads[CLASSES]; /* granule + 1, 0: empty; not 0 exactly if the bit in sub_maps is set */
     struct record at[];      /* one per granule */
 };
 
@@ -50,7 +52,7 @@ static uint32_t class_of(uint32_t length)
     return (top - SUB_BITS) * SUB_CLASSES + (length >> (top - SUB_BITS));
 }
 
-/* The lowest class from `class` on that holds a range, NONE when there is none. */
+/* Returns the lowest class from `class` on that holds a range, or NONE. */
 static uint32_t class_from(const struct spw_ranges *r, uint32_t class)
 {
     uint32_t top = class / SUB_CLASSES;
@@ -102,7 +104,8 @@ static void take_out(struct spw_ranges *r, uint32_t first)
     range->length = 0;
 }
 
-/* The shortest range of a class that holds `granules`, the lowest among equals; looks at `look_at` ranges at most. */
+/* Returns the shortest range of a class that holds `granules`, the lowest among equals. Looks at `look_at` ranges at
+ * most. */
 static uint32_t closest_in(const struct spw_ranges *r, uint32_t class, uint32_t granules, uint32_t look_at)
 {
     uint32_t best = NONE, best_length = UINT32_MAX;
@@ -119,8 +122,8 @@ static uint32_t closest_in(const struct spw_ranges *r, uint32_t class, uint32_t 
     return best;
 }
 
-/* The free range that a take of `granules` comes from. Every range of a higher class fits; in the class of the request
- * itself some may be too short, and all of that class are looked at only when otherwise the answer were no. */
+/* Returns the free range that a take of `granules` would use. Every range of a higher class fits. In the class of the
+ * request itself some may be too short, and all of them are examined only if nothing else fits. */
 static uint32_t closest(const struct spw_ranges *r, uint32_t granules)
 {
     uint32_t class = class_of(granules);
@@ -141,7 +144,7 @@ int spw_ranges_create(uint32_t granules, struct spw_ranges **ret_ranges)
     struct spw_ranges *r = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (r == MAP_FAILED)
         return -ENOMEM;
-    (void)madvise(r, bytes, MADV_NOHUGEPAGE); /* a touched record shall cost 4 KiB, not 2 MiB */
+    (void)madvise(r, bytes, MADV_NOHUGEPAGE); /* a touched record should cost 4 KiB, not 2 MiB */
 
     r->granules = granules;
     insert(r, 0, granules);
@@ -178,7 +181,7 @@ int spw_ranges_take(struct spw_ranges *r, uint32_t granules, uint32_t *ret_first
     return 0;
 }
 
-/* Both borders are looked at, so every range given twice is seen, though not every overlap. */
+/* Checks both borders, so every range that is given twice is noticed, though not every overlap. */
 static bool can_be_given(const struct spw_ranges *r, uint32_t first, uint32_t granules)
 {
     if (granules == 0 || granules > r->in_use || first > r->granules - granules)
@@ -248,8 +251,8 @@ uint32_t spw_ranges_longest_free(const struct spw_ranges *r)
     return longest;
 }
 
-/* True when the tags of the free range at `first` are whole, nothing inside it is tagged, and no free range follows at once.
- */
+/* Returns true if the tags of the free range at `first` are intact, nothing inside it is tagged, and no free range follows
+ * directly. */
 static bool check_range(const struct spw_ranges *r, uint32_t first)
 {
     uint32_t length = r->at[first].length;
@@ -264,7 +267,7 @@ static bool check_range(const struct spw_ranges *r, uint32_t first)
     return last + 1 == r->granules || r->at[last + 1].length == 0;
 }
 
-/* How many ranges the list of a class holds; NONE when it is broken or holds what belongs elsewhere. */
+/* Returns how many ranges the list of a class holds, or NONE if it is broken or holds a range of another class. */
 static uint32_t check_class(const struct spw_ranges *r, uint32_t class)
 {
     uint32_t count = 0, prev = 0;

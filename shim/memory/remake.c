@@ -1,4 +1,4 @@
-/* remake.c - which pooled pieces go for one that is wanted. */
+/* remake.c - chooses which pooled pieces are given out or released for a wanted one. */
 #include "remake.h"
 
 #include <errno.h>
@@ -20,7 +20,8 @@ static struct spw_phys_bin *bin_with(struct spw_phys_pool *h, uint32_t granules)
     return granules && i < h->bin_count && h->bins[i].granules == granules && h->bins[i].count ? &h->bins[i] : NULL;
 }
 
-/* The larger one of two that are so many granules together; of two equal ones there have to be two. NULL: there are none. */
+/* Returns the bin of the larger of two pieces that are `granules` granules together; if both are equal, the bin has to hold
+ * two. NULL: there are none. */
 static struct spw_phys_bin *first_of_two(struct spw_phys_pool *h, uint32_t granules)
 {
     for (uint32_t i = spw_phys_pool_bin_position(h, granules); i-- > 0 && 2 * h->bins[i].granules >= granules;) {
@@ -31,7 +32,7 @@ static struct spw_phys_bin *first_of_two(struct spw_phys_pool *h, uint32_t granu
     return NULL;
 }
 
-/* Two mappings cost no more than to make one piece of two. 1: taken; 0: there is nothing that fits. */
+/* Two mappings cost no more than making one piece out of two. Returns 1 if pieces were taken, 0 if nothing fits. */
 static int take_as_is(struct spw_phys_pool *h, uint32_t granules, struct spw_memory *m)
 {
     struct spw_phys_bin *bin = bin_with(h, granules);
@@ -51,7 +52,7 @@ static bool fits_unmade(const struct spw_phys_pool *h, uint32_t granules)
     return spw_phys_pool_bytes_of(h, granules) <= spw_phys_pool_unmade_bytes(h);
 }
 
-/* Gives pieces of a bin back to the driver until so many granules can be made. */
+/* Releases pieces of a bin to the driver until a piece of `granules` granules can be made. */
 static void release_from(struct spw_phys_pool *h, struct spw_phys_bin *bin, uint32_t granules)
 {
     struct spw_piece piece;
@@ -59,8 +60,8 @@ static void release_from(struct spw_phys_pool *h, struct spw_phys_bin *bin, uint
         spw_phys_pool_release(h, piece);
 }
 
-/* Makes room in the budget for a piece of so many granules: smaller ones go, the largest first, where they are enough; else
- * one larger piece, the smallest. */
+/* Makes room in the budget for a piece of `granules` granules. Releases smaller pieces, the largest first, if they are
+ * enough; else one larger piece, the smallest. */
 static bool make_room(struct spw_phys_pool *h, uint32_t granules)
 {
     const uint32_t end = spw_phys_pool_bin_position(h, granules);
@@ -76,8 +77,8 @@ static bool make_room(struct spw_phys_pool *h, uint32_t granules)
     return fits_unmade(h, granules);
 }
 
-/* The device may have less than the budget says: then it is asked for less. What was given back to it others may have taken:
- * nothing goes for larger pieces from then on. -ENOSPC: it has nothing. */
+/* Makes a piece. The device may have less than the budget says: then it is asked for a smaller one. Others may have taken
+ * what was released to it: from then on nothing is released for larger pieces. Returns -ENOSPC if the device has nothing. */
 static int make(struct spw_phys_pool *h, uint32_t granules, struct spw_memory *m)
 {
     struct spw_piece piece;
@@ -95,7 +96,7 @@ static int make(struct spw_phys_pool *h, uint32_t granules, struct spw_memory *m
     return fits && !h->make_refused && !fits_unmade(h, granules) ? make(h, granules, m) : r;
 }
 
-/* The largest that fits. */
+/* Takes the largest piece that fits. */
 static int take_smaller(struct spw_phys_pool *h, uint32_t granules, struct spw_memory *m)
 {
     for (uint32_t i = spw_phys_pool_bin_position(h, granules); i-- > 0;)

@@ -1,4 +1,4 @@
-/* profile.c - the table of what is known of classes of launches, by what their kernels are. */
+/* profile.c - the table of what is known about classes of launches, by the identity of their kernels. */
 #include "profile.h"
 
 #include <errno.h>
@@ -57,7 +57,7 @@ static bool is_refusal(uint8_t verdict)
     return verdict > SPW_REPLAYABLE;
 }
 
-/* What was found out for good stays, whoever found it. */
+/* Keeps permanent knowledge, whichever of the two has it. */
 static struct spw_profile_class with_what_stays(const struct spw_profile_class *class,
                                                 const struct spw_profile_class *before)
 {
@@ -72,7 +72,7 @@ static struct spw_profile_class with_what_stays(const struct spw_profile_class *
     return both;
 }
 
-/* All but `numbers`, which are compared by what they are. */
+/* Compares all members; `numbers` are compared by content. */
 static bool is_alike(const struct spw_profile_class *a, const struct spw_profile_class *b)
 {
     return a->changed == b->changed && memcmp(a->seen_unchanged, b->seen_unchanged, sizeof(a->seen_unchanged)) == 0 &&
@@ -116,17 +116,17 @@ struct spw_profile_iterations *spw_profile_iterations_of(struct spw_profile *pro
 
 /* ---- as bytes ----
  *
- *     header     struct header; its hash is of all that comes behind it
- *     identity   text with a zero
+ *     header     struct header; its hash covers everything behind it
+ *     identity   text with a terminating zero
  *     classes    struct fixed, followed by 2 * number_count numbers each
  *     iterations as profile_iterations.c says
  *
- * Numbers are those of the machine: a file of another byte order has another magic. */
+ * Numbers are in the machine's byte order: a file of another byte order has another magic. */
 
 #define MAGIC UINT64_C(0x32666f7270777073) /* spwprof2 */
 
 struct header {
-    uint64_t magic, size; /* of all that comes behind it */
+    uint64_t magic, size; /* size: of everything behind the header */
     struct spw_hash hash;
     uint32_t identity_bytes, count, iterations, zero;
 };

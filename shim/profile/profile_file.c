@@ -1,4 +1,4 @@
-/* profile_file.c - reads a profile's file as a whole, and replaces it by a new one under a lock of its folder. */
+/* profile_file.c - reads a profile's file as a whole, and replaces it by a new one while the folder is locked. */
 #include "profile_file.h"
 
 #include <errno.h>
@@ -80,7 +80,7 @@ int spw_profile_load(struct spw_profile *profile, const char *path, const char *
 
 /* ---- writing ---- */
 
-/* The folders above `path`, where they are missing. */
+/* Makes the folders above `path` that do not exist. */
 static void make_folders(const char *path)
 {
     char folder[PATH];
@@ -94,8 +94,8 @@ static void make_folders(const char *path)
     }
 }
 
-/* Of the folder: two that write at once would lose what one of them knows. Some file systems have no locks, and a process
- * may be stopped while it holds one, so it is done without one in the end. */
+/* Locks the folder: two processes that write at once would lose what one of them knows. Some file systems have no locks,
+ * and a process may be stopped while it holds one, so in the end the file is written without the lock. */
 static int lock_folder(const char *path)
 {
     char folder[PATH] = ".";
@@ -140,7 +140,7 @@ static int replace(const char *path, const char *bytes, size_t size)
     return r;
 }
 
-/* What is there is damaged, of another identity, or gone: then it is replaced by ours alone. */
+/* If the existing file is damaged, of another identity, or gone, it is replaced by ours alone. */
 static int save_with(struct spw_profile *all, const struct spw_profile *ours, const char *path, const char *identity)
 {
     char other[SPW_PROFILE_IDENTITY], *bytes;

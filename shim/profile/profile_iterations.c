@@ -1,4 +1,4 @@
-/* profile_iterations.c - keeps the latest iterations, as copies, in the order in which they were put. */
+/* profile_iterations.c - keeps copies of the latest iterations, in the order in which they were put. */
 #include "profile_iterations.h"
 
 #include <errno.h>
@@ -8,7 +8,8 @@
 
 struct spw_profile_entry {
     uint64_t hash;
-    struct spw_profile_iteration iteration; /* what it points to lies behind it, the longest numbers first */
+    struct spw_profile_iteration iteration; /* what it points to lies behind it, the elements with the largest alignment
+                                             * first */
     bool lost;
     UT_hash_handle hh;
     char bytes[];
@@ -158,7 +159,7 @@ static int decode_one(struct spw_profile_iterations *table, struct spw_profile_r
                                        .choice_count = f.choice_count};
     if (bytes_of(&it) > rest->size || bytes_of(&it) > SPW_PROFILE_ITERATION_BYTES)
         return -EBADMSG;
-    float *us = malloc(f.op_count * sizeof(*us) + 1); /* what follows may begin anywhere */
+    float *us = malloc(f.op_count * sizeof(*us) + 1); /* the bytes may begin at any alignment */
     if (!us)
         return -ENOMEM;
     (void)spw_profile_take(rest, us, f.op_count * sizeof(*us));

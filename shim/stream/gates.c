@@ -1,5 +1,5 @@
-/* gates.c - which operations may end only once the program does what it does next. Who waits for one of them on the
- * program's own thread may wait for ever; so whoever can choose waits for others. */
+/* gates.c - keeps the operations that may complete only after something that the program does next. A wait for one of them
+ * on the program's own thread may never end; so code that has a choice waits for something else. */
 #include "lock.h"
 #include "stream_table.h"
 
@@ -43,7 +43,7 @@ bool spw_stream_is_gated_locked(const struct spw_stream *s)
     return s->done < s->gate_last;
 }
 
-/* Where no event stands for the gate yet, one does from here on, if that can be. */
+/* If no event is recorded behind the gate yet, records one if possible. */
 static void look(struct spw_stream *s)
 {
     CUevent event;

@@ -1,4 +1,4 @@
-/* marks.c - the marks of a stream: events that tell how far it has come, in a ring that is never full. */
+/* marks.c - the marks of a stream: events that tell how far it has come, in a ring that always has room. */
 #include <errno.h>
 
 #include "ask.h"
@@ -39,8 +39,8 @@ static unsigned mark_at(const struct spw_stream *s, unsigned k)
     return (s->mark_first + k) % SPW_STREAM_MARKS;
 }
 
-/* Gives up the mark of a full ring that is missed least: the one between the two that are closest together, the newest among
- * equals. Whoever waits for what it covered waits a little longer, however far the host runs ahead. */
+/* Drops the mark of a full ring that is needed least: the one whose neighbours are closest together, the newest among
+ * equals. Whoever waits for what it covered waits a little longer, however far the host is ahead. */
 static void give_up_one_mark(struct spw_stream *s)
 {
     unsigned least = 1;
@@ -59,7 +59,7 @@ static void give_up_one_mark(struct spw_stream *s)
     s->marks[mark_at(s, s->mark_count)].event = event;
 }
 
-/* The place for the next mark. */
+/* Finds the place for the next mark. */
 static int mark_slot(struct spw_stream *s, unsigned *ret_slot)
 {
     spw_marks_retire_locked(s);

@@ -1,4 +1,5 @@
-/* streams.c - the records of streams: which one a handle means for whom, and what becomes of it. */
+/* streams.c - the records of streams: finds the stream that a handle means for a thread, and follows it until it is
+ * destroyed. */
 #include "streams.h"
 
 #include <errno.h>
@@ -23,9 +24,9 @@ _Thread_local struct spw_stream_answer spw_last_stream;
 uint64_t spw_streams_generation = 1;
 unsigned spw_streams_blocking;
 
-static _Thread_local uint64_t thread_number; /* from 1; 0 until the thread uses its own default stream */
+static _Thread_local uint64_t thread_number; /* from 1; 0: the thread has not used its own default stream */
 static uint64_t threads_numbered;
-static pthread_key_t thread_end; /* its destructor tells that a thread has ended */
+static pthread_key_t thread_end; /* its destructor runs when a thread has ended */
 static bool thread_end_made;
 
 static bool handle_is_shared(CUstream h)
@@ -55,7 +56,7 @@ static void bucket_remove(struct spw_stream *s)
         *at = bucket_next[s->id];
 }
 
-/* `context` is NULL where the handle alone tells the stream. */
+/* `context` is NULL if the handle alone identifies the stream. */
 static struct spw_stream *bucket_find(CUstream handle, CUcontext context, uint64_t owner)
 {
     for (uint32_t i = bucket_first[bucket_of(handle, owner)]; i; i = bucket_next[i])
@@ -65,7 +66,7 @@ static struct spw_stream *bucket_find(CUstream handle, CUcontext context, uint64
     return NULL;
 }
 
-/* A record whose stream is gone and whose work is complete; its events go back to the driver. */
+/* Finds a record whose stream is destroyed and whose work is complete, and destroys its events. */
 static struct spw_stream *reusable_record(void)
 {
     for (uint32_t i = 1; i < spw_stream_table_used; i++) {
@@ -81,7 +82,7 @@ static struct spw_stream *reusable_record(void)
     return NULL;
 }
 
-static int find_failure; /* why the last look for a stream found none; engine lock */
+static int find_failure; /* why the last search found no stream; engine lock */
 
 int spw_stream_find_failure_locked(void)
 {
@@ -89,7 +90,7 @@ int spw_stream_find_failure_locked(void)
     return find_failure;
 }
 
-/* -1: the driver does not tell. */
+/* Returns the device of the context; -1: the driver does not say. */
 static int device_of(CUcontext context)
 {
     struct spw_context_guard guard;
@@ -132,8 +133,8 @@ static struct spw_stream *new_record(CUstream handle, CUcontext context, uint64_
     return s;
 }
 
-/* A thread has ended: nobody submits to its default streams any more. What is still under way there is waited for through
- * the context. */
+/* A thread has ended, so nothing more is submitted to its default streams. Their incomplete work is waited for through the
+ * context. */
 static void thread_ended(void *number)
 {
     spw_lock();
@@ -165,7 +166,7 @@ static uint64_t owner_of(CUstream handle, CUcontext context)
     return handle == CU_STREAM_PER_THREAD ? this_thread() : (uint64_t)(uintptr_t)context;
 }
 
-/* Per-thread default streams are. */
+/* Per-thread default streams are blocking, too. */
 static bool is_blocking(CUstream handle)
 {
     unsigned flags = 0;
@@ -187,7 +188,7 @@ static struct spw_stream *find_or_make(CUstream handle, CUcontext context, uint6
     return s;
 }
 
-/* A default stream is another one in each context, so the driver is asked which context this is. */
+/* A default stream is another one in each context, so the driver is asked which context is current. */
 static struct spw_stream *find_default(CUstream handle)
 {
     static _Thread_local struct {
@@ -248,7 +249,7 @@ void spw_stream_gone_locked(CUstream handle)
     struct spw_stream *s = bucket_find(handle, NULL, 0);
     if (!s)
         return;
-    /* It may be part of a capture, which to wait for it would end: it got its mark when it joined. */
+    /* If the stream is part of a capture, waiting for it would end the capture. It got its mark when it joined. */
     if (spw_stream_may_be_captured_locked(s) < 0 && !spw_is_capturing(handle)) {
         struct spw_context_guard guard;
         if (spw_context_enter(&guard, s->context) == 0) {

@@ -1,4 +1,4 @@
-/* uses.c - who used a piece of memory last: whether that is over, and how the device comes after it. */
+/* uses.c - tells whether the uses of a piece of memory are complete, and orders streams behind them. */
 #include <errno.h>
 
 #include "ask.h"
@@ -43,7 +43,7 @@ void spw_uses_add_slow_locked(struct spw_uses *u, struct spw_stream *s, uint64_t
     }
     if (u->count == SPW_USES)
         forget_done(u);
-    if (u->count == SPW_USES) { /* its devices' streams and those that are noted stand for it */
+    if (u->count == SPW_USES) { /* then all work on its device stands for it, beside the uses that are noted */
         u->everybody |= spw_uses_everybody_beside(s);
         return;
     }
@@ -239,7 +239,7 @@ void spw_streams_await_ended_threads_locked(void)
     }
 }
 
-/* The host waits for the stream. One that cannot be waited for by itself is waited for with all of its context, which would
+/* The host waits for the stream. A stream that cannot be waited for alone is waited for with its whole context, which would
  * end each capture there. */
 static int await(struct spw_stream *s)
 {
@@ -271,7 +271,7 @@ void spw_streams_capture_begins_locked(void)
     for (uint32_t i = 1; i < spw_stream_table_used; i++) {
         struct spw_stream *s = spw_stream_table[i];
         const int r = spw_stream_may_be_captured_locked(s);
-        if (r == 0 || r == -EAGAIN || spw_anything_captures()) /* -EAGAIN: its thread has not submitted all yet */
+        if (r == 0 || r == -EAGAIN || spw_anything_captures()) /* -EAGAIN: its thread has not submitted everything yet */
             continue;
         if (spw_context_synchronize(s->context) == 0)
             s->done = s->begun;
@@ -301,7 +301,7 @@ static int order_one(struct spw_stream *s, uint64_t number, void *arg)
         return r;
     if (r == 0)
         r = wait_event_on(after, event);
-    /* Where the device cannot be told to wait, the host waits: slow and right. */
+    /* If the device cannot be told to wait, the host waits: slow, but correct. */
     return r < 0 ? await(s) : 0;
 }
 
@@ -345,7 +345,7 @@ bool spw_streams_others_locked(const struct spw_stream *s)
     return false;
 }
 
-/* An event behind all that `s` was given. An operation that is being begun comes after it. */
+/* Records an event behind everything that `s` was given. An operation that is being begun comes after it. */
 static int record_behind(struct spw_stream *s)
 {
     struct spw_context_guard guard;
@@ -373,7 +373,7 @@ int spw_streams_follow_locked(struct spw_stream *s, uint64_t devices)
             return await(s);
         is_recorded = true;
         if (spw_is_capturing(other->handle) || !spw_stream_is_reachable_locked(other) || wait_event_on(other, s->behind) < 0)
-            return await(s); /* for this one and all that follow */
+            return await(s); /* for this stream and all that follow */
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-/* uses_wait.c - the host waits until a use is over, and nobody is kept from the engine lock meanwhile. */
+/* uses_wait.c - lets the host wait until a use is complete, without holding the engine lock meanwhile. */
 #include "uses_wait.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "result.h"
 #include "stream_table.h"
 
-enum { LOOKS = 64 }; /* in a row */
+enum { LOOKS = 64 }; /* queries in a row */
 
 struct pending {
     struct spw_stream *stream;
@@ -56,7 +56,7 @@ void spw_streams_await_waiters_unlocking(CUcontext context)
         }
 }
 
-/* Asks the driver some times, with nobody kept from the lock. Answers how often: `most` times at most. */
+/* Queries the driver several times without the lock. Returns how often, `most` times at most. */
 static uint32_t look_unlocking(struct spw_stream *s, uint64_t number, uint32_t most)
 {
     CUevent event;
@@ -65,7 +65,7 @@ static uint32_t look_unlocking(struct spw_stream *s, uint64_t number, uint32_t m
     const bool is_marked = spw_mark_for_locked(s, number, &event, &covered) == 0;
     s->waiters++;
     spw_unlock();
-    spw_relax(); /* once for all of them */
+    spw_relax(); /* once for all queries */
     do
         looks++;
     while (is_marked && looks < most && looks < LOOKS && SPW_ASK(cuEventQuery, event) == CUDA_ERROR_NOT_READY);
@@ -75,10 +75,10 @@ static uint32_t look_unlocking(struct spw_stream *s, uint64_t number, uint32_t m
     return looks;
 }
 
-/* What the calling thread is about. */
+/* What the calling thread is busy with. */
 static _Thread_local struct {
     unsigned depth;
-    uint64_t waited_ns; /* with patience, since depth was 0 */
+    uint64_t waited_ns; /* in waits with a time limit, since depth was 0 */
 } about __attribute__((tls_model("initial-exec")));
 
 void spw_waits_begin(void)
@@ -92,22 +92,22 @@ void spw_waits_end(void)
     about.depth--;
 }
 
-/* How far a wait has come where anything is gated. */
+/* Progress of a wait while something is gated. */
 struct patience {
     uint64_t began_ns, moved_ns;
     const struct spw_stream *stream;
     uint64_t done;
 };
 
-/* After so many operations more it is seen that the stream comes on: at its next mark. Where it has none for long, who waits
- * for it takes it to stand still all the same; and one that did stand still is not given so much time once more. */
+/* Returns after how many more operations the stream shows progress: at its next mark. If it has none for a long stretch, it
+ * is considered to stand still anyway; and a stream that stood still before is not given that much time again. */
 static uint64_t until_next_mark(const struct spw_stream *s)
 {
     const uint64_t operations = s->mark_count && !s->stood_still ? s->marks[s->mark_first].number - s->done : 1;
     return operations < SPW_MARK_EVERY ? operations : SPW_MARK_EVERY;
 }
 
-/* That a gated one comes on tells nothing: it does as far as the gate. */
+/* Progress of a gated stream means nothing: it goes on only as far as the gate. */
 static bool is_over(struct patience *p, const struct spw_stream *s, uint64_t number)
 {
     const uint64_t still_ns = 100000000, now = spw_now_ns();
@@ -119,7 +119,7 @@ static bool is_over(struct patience *p, const struct spw_stream *s, uint64_t num
     return now - p->moved_ns > still_ns * (is_gated ? 1 : until_next_mark(s)) || now - p->began_ns > SPW_WAIT_MOST_NS;
 }
 
-/* Waits until operation `number` of a stream is complete; without patience (NULL) for as long as it takes. */
+/* Waits until operation `number` of a stream is complete; with `patience` NULL without a time limit. */
 static int wait_for_unlocking(struct spw_stream *s, uint64_t number, struct patience *patience)
 {
     for (spw_marks_retire_locked(s); s->done < number; spw_marks_retire_locked(s)) {
@@ -135,7 +135,7 @@ static int wait_for_unlocking(struct spw_stream *s, uint64_t number, struct pati
         CUevent event = NULL;
         uint64_t covered = s->begun;
         int r = spw_mark_for_locked(s, number, &event, &covered);
-        if (r == -EAGAIN) { /* another thread is between numbering and submitting: it will not be long */
+        if (r == -EAGAIN) { /* another thread is between numbering and submitting, which does not take long */
             spw_unlock();
             sched_yield();
             spw_lock();
@@ -150,7 +150,7 @@ static int wait_for_unlocking(struct spw_stream *s, uint64_t number, struct pati
     return 0;
 }
 
-/* Waits for all that has been submitted to these; what others submit meanwhile is not waited for. */
+/* Waits for everything that was submitted to these devices' streams before; later work is not waited for. */
 static int wait_for_everybody_unlocking(uint32_t everybody, struct patience *patience)
 {
     int r = 0;
@@ -164,14 +164,14 @@ static int wait_for_uses_unlocking(struct spw_uses *u, struct patience *patience
 {
     struct pending p;
     const uint32_t everybody = u->everybody;
-    u->everybody = 0; /* what is noted from here on is waited for below */
+    u->everybody = 0; /* uses that are noted from here on are waited for below */
     int r = everybody ? wait_for_everybody_unlocking(everybody, patience) : 0;
     if (r < 0)
         u->everybody |= everybody;
     while (r == 0 && spw_uses_each_locked(u, first_pending, &p))
         r = wait_for_unlocking(p.stream, p.number, patience);
     if (r == 0)
-        (void)spw_uses_done_locked(u); /* they are, and are forgotten */
+        (void)spw_uses_done_locked(u); /* they are done, so this forgets them */
     return r;
 }
 
@@ -187,12 +187,12 @@ int spw_uses_wait_a_while_unlocking(struct spw_uses *u)
     const uint64_t began_ns = spw_now_ns();
     struct patience patience = {.began_ns = began_ns - (about.depth ? about.waited_ns : 0)};
     const int r = wait_for_uses_unlocking(u, &patience);
-    if (patience.stream) /* it was needed */
+    if (patience.stream) /* it was used */
         about.waited_ns += spw_now_ns() - began_ns;
     return r;
 }
 
-/* A gate that an event can tell of; else one that the host can only wait for with all of its context. */
+/* Finds a gate behind which an event is recorded, or else one for which the host can only wait with its whole context. */
 static bool find_gate(struct pending *ret)
 {
     CUevent event;
