@@ -41,7 +41,7 @@ struct spw_settings {
     enum spw_plan_setting plan;    /* for mode swap */
     bool recompute;                /* as part of a plan */
     bool probe;                    /* find out what can be recomputed even if nothing has to be; the mode is swap then */
-    uint32_t verify_every;         /* one recomputation in so many is compared with the true bytes */
+    uint32_t verify_every;         /* one recomputation in this many is compared with the true bytes */
     struct spw_amount host_budget; /* UNSET: derived from the machine's limits */
     char driver[SPW_SETTINGS_PATH];
     enum spw_log_level log_level;

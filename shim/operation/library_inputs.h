@@ -39,7 +39,7 @@ struct spw_library_inputs {
     uint64_t workspace_bytes; /* 0: there is no workspace, or it was used in a way that a replay could not repeat */
     struct spw_library_set sets[SPW_LIBRARY_SETS];
     unsigned set_count; /* grows during the call */
-    uint64_t epoch;     /* of versions, when the call began: nobody has noted what came before */
+    uint64_t epoch;     /* of versions, when the call began: what came before was not noted */
 };
 
 /* The first is called when the thread enters a library call that only reads at these addresses. It returns the inputs of

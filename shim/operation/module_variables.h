@@ -36,7 +36,7 @@ static inline bool spw_module_variable_overlaps(const struct spw_module_variable
 }
 
 /* The first is called before the program copies to or sets memory; it marks the variables that are concerned, and returns
- * true if there is any. The second is called when all such calls have returned: none is being written any more. */
+ * true if there is any. The second is called when all such calls have returned: then no variable is being written. */
 bool spw_module_variables_write(struct spw_module_variable *list, CUdeviceptr address, size_t bytes);
 void spw_module_variables_written(struct spw_module_variable *list);
 /* Returns true if a variable is being written; with `or_written`, also if one was written before. */

@@ -2,7 +2,7 @@
  * with the versions of the memory that they touched.
  *
  * A recorded operation is made when its operation begins, just before the driver call. It is freed when its last holder
- * lets it go: the operation itself holds it until the driver call has returned, and so do the iteration that it is a part
+ * releases it: the operation itself holds it until the driver call has returned, and so do the iteration that it is a part
  * of and each block whose bytes it made. It becomes void if the driver refuses the operation, and it is no longer good once
  * the epoch has been raised, after something that it cannot know about. The memory of all recorded operations is bounded.
  * The caller holds the engine lock throughout. */

@@ -26,10 +26,10 @@ struct spw_rematerialiser {
      * operation is about to overwrite. A negative result means that it cannot be replayed; the caller makes it void. */
     int (*kept)(struct spw_op *op, struct spw_recorded_op *recorded_op);
 
-    /* Something is about to happen to `what` (NULL: to all that is dropped): makes every dropped block that depends on it,
-     * on the device, and submits that to `s` (NULL: any stream). With `is_known`, `what` is certain to change, so retained
-     * blocks that nothing is to be made from at present are given up; without it, `what` is only not known to be unchanged,
-     * and these stay dropped. Negative, after a warning: a block could not be made, and the change must not happen, since
+    /* Something is about to happen to `what` (NULL: to everything that is dropped): makes every dropped block that depends
+     * on it, on the device, and submits that to `s` (NULL: any stream). With `is_known`, `what` is certain to change, so
+     * retained blocks from which nothing is to be made at present are given up. Otherwise `what` may change, and these
+     * blocks stay dropped. Negative, after a warning: a block could not be made, and the change must not happen, since
      * bytes would be lost. */
     int (*rescue_unlocking)(struct spw_device *d, const struct spw_versioned *what, bool is_known, struct spw_stream *s);
 

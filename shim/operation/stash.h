@@ -21,7 +21,7 @@ struct spw_block *spw_stash_close_locked(struct spw_device *d);
 
 /* Reserve `bytes` bytes until they are given back. They return -ENOSPC if there is no stash or no room in it. The second is
  * for what stays as long as an operation is kept: it uses the first half only. The other half is for what a replay puts
- * away while it runs, so that a replay is never refused that somebody depends on. */
+ * away while it runs, so that a replay on which something depends is never refused. */
 int spw_stash_take_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset);
 int spw_stash_take_for_long_locked(struct spw_device *d, uint64_t bytes, uint32_t *ret_offset);
 

@@ -41,8 +41,8 @@ int spw_versions_before_op_locked(struct spw_op *op);
  * records it (op->recorded_op; NULL: op->verdict is the reason). */
 void spw_versions_op_locked(struct spw_op *op);
 
-/* The driver call has returned; `taken`: the driver accepted it, else the recorded operation becomes void. Lets
- * op->recorded_op go. No lock held. */
+/* The driver call has returned; `taken`: the driver accepted it, else the recorded operation becomes void. Releases
+ * op->recorded_op. No lock held. */
 void spw_versions_op_end(struct spw_op *op, bool taken);
 
 /* ---- changes that no operation shows; no lock held ---- */

@@ -135,7 +135,7 @@ static inline bool spw_stream_in_call_locked(const struct spw_stream *s)
     return s->beginning || atomic_load_explicit(&s->in_call, memory_order_acquire) != 0;
 }
 
-/* Records a mark if the last one is SPW_MARK_EVERY operations old. Errors are left to whoever has to wait. */
+/* Records a mark if the last one is SPW_MARK_EVERY operations old. Errors are left to later waits. */
 void spw_stream_maybe_mark_locked(struct spw_stream *s);
 
 /* Records a mark that covers everything before the operation that is being begun. Returns 0 or a negative result. */
