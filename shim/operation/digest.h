@@ -20,7 +20,7 @@
 
 enum { SPW_DIGEST_SLOTS = 4096 };
 
-/* Charges the memory of a ring to the budget of its device. Returns 0, or -ENOMEM where there is no room at the moment. Set
+/* Charges the memory of a ring to the budget of its device. Returns 0, or -ENOMEM if there is no room at the moment. Set
  * before the first digest (own_memory.h); NULL: there is never room. */
 extern int (*spw_digest_charge)(struct spw_device *d, uint64_t bytes) SPW_OURS;
 

@@ -35,7 +35,7 @@ struct spw_probed {
     enum spw_replay_verdict verdict;
     bool is_strange; /* since the last look, a launch came with other scalar arguments than those that were looked at */
 
-    /* in the iterations since learning began */
+    /* In the iterations since learning began: */
     bool came, fits;          /* a launch came; the memory for probes sufficed for one */
     bool fits_late;           /* it would suffice for one with the help of host memory */
     bool is_varied;           /* the launches that fit did not all have the same geometry */

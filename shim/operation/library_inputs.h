@@ -6,8 +6,8 @@
  * nothing has to be verified before a tensor made from A is dropped, and no dropped tensor has to be made again before such
  * a launch.
  *
- * A launch is given an input where one of its parameters is exactly that address. Anything else that it is given, in the
- * same allocation or not, is treated as if there were no promise.
+ * A launch is given an input if one of its parameters is exactly that address. Anything else that it is given, in the same
+ * allocation or not, is treated as if there were no promise.
  *
  * The workspace of a call holds nothing of value when the call begins, since the program may hand the same workspace to
  * every call. So the first launch that is given an address in the workspace depends only on what the call itself has set

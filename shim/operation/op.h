@@ -29,7 +29,7 @@ struct spw_op {
     CUfunction function;                    /* the kernel, or NULL */
     const char *name;                       /* the driver call, for messages */
     struct spw_signature signature;         /* what it is recognised by */
-    /* The arguments for the driver (recorded_op.h); NULL: they cannot be kept. */
+    /* The arguments for the driver (recorded_op.h); NULL: the operation cannot be kept. */
     const struct spw_call_args *submission;
     struct spw_stream *stream; /* set by begin */
     bool reads_early;          /* set by spw_op_begin_early(): it may read before its stream has come that far */

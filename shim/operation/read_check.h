@@ -4,10 +4,10 @@
  * Unless the kernel's type says so, it is only an observation of earlier launches that a launch leaves a tensor unchanged.
  * A kernel that counts overflows may write the tensor for the first time after many steps. What was made from the tensor
  * can be made again only as long as the tensor holds what its maker read. So before such a launch touches what a kept
- * operation has read or made, the tensor is hashed. It is hashed again after its last use, when something that is made from
- * it is to be dropped. The memory of that is released once both answers have arrived and are equal. (Wei et al., PhoenixOS,
- * arXiv 2405.12079, section 4, also speculate and validate, by instrumented kernels.) If they differ, the block is copied
- * out instead, and nothing is believed of those kernels any more.
+ * operation has read or made, the tensor is hashed. It is hashed again after its last use, when a block that is made from
+ * it is to be dropped. That block's memory is released once both answers have arrived and are equal. (Wei et al.,
+ * PhoenixOS, arXiv 2405.12079, section 4, also speculate and validate, by instrumented kernels.) If they differ, that block
+ * is copied out instead, and nothing is believed of those kernels any more.
  *
  * Two digests do not show a change that was undone in between. So there is another digest before each kept operation that
  * reads the tensor after such a launch. There is also one after each kept operation that is itself such a launch, before

@@ -48,7 +48,7 @@ void spw_twins_refuse(const void *owner, const char *why);
 /* The driver has told the program the address of a variable. */
 void spw_twins_variable(const void *owner, const char *name, CUdeviceptr address, size_t bytes);
 
-/* the range in which all variables lie that the program has asked for; both 0: there are none */
+/* The range in which all variables lie that the program has asked for; both 0: there are none. */
 extern CUdeviceptr spw_twins_low SPW_OURS, spw_twins_high SPW_OURS;
 
 /* A copy or set is about to write there; called before the epoch is raised for it. Returns true if it writes to a variable;
@@ -94,7 +94,7 @@ bool spw_twin_image_hash_locked(CUfunction f, struct spw_hash *ret_hash);
 /* Makes the twin if there is none. A negative result means that there cannot be one, which is logged at level info. */
 int spw_twin_make_locked(CUfunction f, CUcontext context);
 
-/* a module has variables that are to be saved (saved_variables.h) */
+/* True once some module has variables that are to be saved (saved_variables.h). */
 extern bool spw_twins_have_variables SPW_OURS;
 
 /* Returns true if a variable of the function's module is being written, or if a submitted write may execute only after what

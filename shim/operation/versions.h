@@ -2,12 +2,12 @@
  *
  * Versions follow the order of submission over all streams and threads. A program without races could run in that order:
  * whatever orders two of its operations (a stream, an event, the legacy stream, a wait of the host), the first one has been
- * submitted first. The exception are waits for values in memory and for semaphores (spw_versions_order_is_unseen).
+ * submitted first. Waits for values in memory and for semaphores are the exception (spw_versions_order_is_unseen).
  *
  * Versions are numbers of one clock of the process, so equal versions of one thing mean equal bytes. They are kept only
- * while recomputation needs them, and then for everything in our arenas. A possible write that nobody sees exactly raises
- * the epoch; then earlier versions say nothing any more. Pinned objects have no versions: no operation tells who writes
- * them.
+ * while recomputation needs them, and then for everything in our arenas. A possible write whose extent is not known raises
+ * the epoch; then earlier versions say nothing any more. Pinned objects have no versions, since operations do not tell who
+ * writes them.
  *
  * Something is *needed* while dropped blocks depend on what it holds. Before it is written, or the epoch raised, the blocks
  * that depend on it are made again, by the rematerialiser (rematerialiser.h). */
