@@ -20,7 +20,7 @@ struct spw_recorded_op;
  *     PASSED ---------------------> OPEN ------------> PENDING ---------------------------> PASSED
  *                                   ^                   |
  *                                   +- believed touch --+          no digest, or they differ: UNKNOWN
- * */
+ */
 enum spw_read_check_state {
     SPW_READ_CHECK_PASSED,  /* no such launch has touched it since the last check passed, or since it was first relied on */
     SPW_READ_CHECK_OPEN,    /* there is a digest of what it held before such a launch */
