@@ -1,4 +1,4 @@
-/* alloc.c - allocates and frees blocks and small slots, and keeps the books of pools. */
+/* alloc.c - allocates and frees blocks and small slots, and keeps the statistics of memory pools. */
 #include "alloc.h"
 #include "alloc_parts.h"
 
@@ -39,10 +39,10 @@ static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, s
     r = spw_alloc_get_past_uses_unlocking(&(*ret_slot)->uses, s);
     if (r < 0)
         spw_slab_give_locked(d, *ret_slot, NULL);
-    return r == -EBUSY ? -ENOSPC : r; /* it cannot be waited for while something is captured: one of a new slab */
+    return r == -EBUSY ? -ENOSPC : r; /* it cannot be waited for while a stream is capturing: take one of a new slab */
 }
 
-/* A new slab. The slow lock is needed for making room, so the engine lock is let go of on the way. */
+/* Adds a new slab. Making room needs the device's slow lock, so the engine lock is released on the way. */
 static int add_slab(struct spw_device *d, size_t bytes)
 {
     static struct spw_log_threshold told;
@@ -54,7 +54,7 @@ static int add_slab(struct spw_device *d, size_t bytes)
     int r = spw_block_create_locked(d, slab_bytes, &b);
     if (r < 0)
         goto out;
-    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is no allocation of the program's */
+    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is not an allocation of the program */
     struct spw_context_guard guard;
     bool entered = spw_context_enter(&guard, NULL) == 0;
     r = spw_engine_make_ready_unlocking(d, b);
@@ -86,7 +86,7 @@ static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t
 {
     struct spw_slot *slot;
     int r = take_slot(d, bytes, s, &slot);
-    while (r == -ENOSPC) { /* another thread may take all of a new slab before we are back */
+    while (r == -ENOSPC) { /* another thread may take all of a new slab before this one takes a slot */
         r = add_slab(d, bytes);
         if (r == 0)
             r = take_slot(d, bytes, s, &slot);
@@ -103,7 +103,7 @@ static __attribute__((noinline)) int allocate_small(struct spw_device *d, size_t
 
 /* ---- large ---- */
 
-/* The cheap answer for the usual case: all that lives and this fit on the device itself. */
+/* The cheap check for the usual case: all live allocations and this one fit on the device itself. */
 static bool fits_plainly(const struct spw_device *d, size_t bytes)
 {
     return bytes <= d->largest_bytes && d->live_bytes + bytes <= d->handles.budget_bytes;
@@ -127,7 +127,7 @@ static inline struct spw_block *take_cached_plainly(struct spw_device *d, size_t
     return b;
 }
 
-/* The block becomes the program's. */
+/* Hands the block to the program. */
 static inline void give_to(struct spw_device *d, struct spw_block *b, CUcontext context, struct spw_mempool_stats *pool,
                            CUdeviceptr *ret_address)
 {
@@ -244,8 +244,8 @@ int spw_free_locked(CUdeviceptr address, struct spw_stream *s)
     return 0;
 }
 
-/* The driver's own call waits for the device, and programs rely on that. Operations tell who uses what is freed, but where
- * others may know an address of it. */
+/* Waits for the device where operations of which spillway does not know may use what is freed: others may have an address
+ * of it. cuMemFree() itself waits for the device, and programs rely on that; elsewhere the known uses are enough. */
 static void await_untold_uses_unlocking(CUdeviceptr address)
 {
     struct spw_object *o = spw_in_arena(address) ? spw_object_at_locked(address) : NULL;
@@ -254,7 +254,7 @@ static void await_untold_uses_unlocking(CUdeviceptr address)
     struct spw_uses everybody = {.everybody = spw_uses_everybody_of(UINT64_C(1) << o->device)};
     if (spw_uses_wait_unlocking(&everybody) == 0)
         return;
-    o = spw_object_at_locked(address); /* whoever gets the memory next waits */
+    o = spw_object_at_locked(address); /* on failure, the next owner of the memory waits */
     if (o)
         spw_uses_merge_locked(&o->uses, &everybody);
 }
@@ -297,7 +297,7 @@ void spw_free_of_context_locked(CUcontext context)
                 spw_packed_free_all_locked(d, b);
             else
                 free_block(d, b, NULL);
-            i += before == d->block_count; /* a block that is gone left its place to another */
+            i += before == d->block_count; /* a block that was removed left its place in the list to another */
         }
     }
 }

@@ -1,4 +1,4 @@
-/* alloc_parts.c - finds a block for whoever allocates: a cached one, one made of others, or a new one. */
+/* alloc_parts.c - finds a block for an allocation: a cached one, one merged from cached ones, or a new one. */
 #include "alloc_parts.h"
 
 #include <errno.h>
@@ -24,8 +24,8 @@ int spw_alloc_get_past_uses_unlocking(struct spw_uses *uses, struct spw_stream *
     return r < 0 ? spw_uses_wait_unlocking(uses) : 0;
 }
 
-/* The least host memory for what does not fit on the devices once this one has so much more, and one tensor's worth of it
- * for changing places: with less it cannot go on. */
+/* Returns the least host memory for everything that does not fit on the devices once `with` has `more` bytes more, plus
+ * room for one tensor, so that tensors can change places. With less the program cannot go on. */
 static uint64_t least_host_bytes(const struct spw_device *with, size_t more)
 {
     uint64_t away = 0, largest = 0;
@@ -79,17 +79,17 @@ static bool fits_at_all(struct spw_device *d, size_t bytes)
     return true;
 }
 
-/* What waits for its users may wait for what the program does next. */
+/* A host that waits for gated uses may wait for what the program does next. */
 static bool is_gated(const struct spw_block *b)
 {
     return spw_streams_gated_locked() && spw_uses_gated_locked(&b->object.uses);
 }
 
-/* A cached block, its former users out of the way; where memory is short, or a piece would have to be cut that is to be
- * spared, one made of those of other sizes. NULL: there is none, or it would keep this stream of the program waiting for
- * another, whose work may wait for what the program does after this, and there is room for a new one, or it is known to.
- * That is the order in which the driver's pools take memory (CUDA Programming Guide,
- * cudaMemPoolReuseAllowInternalDependencies). */
+/* Takes a cached block of the size, with its former uses out of the way. Where memory is short, or a piece would have to be
+ * cut that is better spared, merges cached blocks of other sizes instead. *ret_block is NULL if there is none, or if the
+ * block would make this stream of the program wait for another, whose work may wait for what the program does next, and
+ * either there is room for a new block or the work is known to wait. That is how the driver's own pools choose memory (CUDA
+ * Programming Guide, cudaMemPoolReuseAllowInternalDependencies). */
 static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block)
 {
     bool must_wait = false;
@@ -108,7 +108,7 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
     if (!b)
         return 0;
     if (must_wait || b->host_copy) {
-        b->holds++; /* it is neither cached nor given out: nobody else may take it meanwhile, or free it again */
+        b->holds++; /* it is neither cached nor given out: nobody else may take it or free it again meanwhile */
         b->object.attention |= SPW_FREE;
         int r = s && !b->host_copy ? spw_alloc_get_past_uses_unlocking(&b->object.uses, s)
                                    : spw_uses_wait_a_while_unlocking(&b->object.uses);
@@ -116,7 +116,9 @@ static int take_cached(struct spw_device *d, size_t bytes, struct spw_stream *s,
         if (r < 0) {
             spw_block_cache_locked(d, b);
             *ret_block = NULL;
-            return r == -ETIME || r == -EBUSY ? 0 : r; /* gated, or something is captured: a new one has its memory later */
+            return r == -ETIME || r == -EBUSY
+                       ? 0
+                       : r; /* gated, or a stream is capturing: the caller makes a new block, which gets its memory later */
         }
     }
     if (b->host_copy)
@@ -141,7 +143,7 @@ int spw_alloc_obtain_unlocking(struct spw_device *d, size_t bytes, struct spw_st
         r = spw_block_create_locked(d, bytes, &b);
         if (r < 0)
             return r;
-        /* Memory at once where it can be had without taking it from anybody; else with the first use. */
+        /* Gets memory at once if no other block has to give it up; else with the first use. */
         struct spw_context_guard guard;
         bool entered = spw_context_enter(&guard, NULL) == 0;
         if (spw_phys_pool_room_locked(&d->handles) >= spw_block_mapped_bytes(d, b))

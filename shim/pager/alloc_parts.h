@@ -1,4 +1,5 @@
-/* alloc_parts.h - what allocations of every size have in common (alloc.c, packed.c): their books, and the life of a block.
+/* alloc_parts.h - what allocations of every size have in common (alloc.c, packed.c): their accounting, and the beginning
+ * and end of a block's life.
  *
  * Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_ALLOC_PARTS_H
@@ -25,7 +26,7 @@ static inline void spw_alloc_unbook(struct spw_device *d, struct spw_mempool_sta
     pool->used -= bytes;
 }
 
-/* The block is in use from here on. */
+/* Marks the block as an allocation of the program from here on. */
 static inline void spw_alloc_begin_life(struct spw_device *d, struct spw_block *b, CUcontext context,
                                         struct spw_mempool_stats *pool)
 {
@@ -37,7 +38,8 @@ static inline void spw_alloc_begin_life(struct spw_device *d, struct spw_block *
         spw_follower->alloc(d, b);
 }
 
-/* The block is nobody's from here on. */
+/* Ends the program's ownership of the block; `s` is the stream in whose order it is freed, or NULL. The block is cached or
+ * retired; while somebody holds it, the last holder does that. */
 static inline void spw_alloc_end_life(struct spw_device *d, struct spw_block *b, struct spw_stream *s)
 {
     if (__builtin_expect(spw_plan_follower_any, 0))
@@ -48,7 +50,7 @@ static inline void spw_alloc_end_life(struct spw_device *d, struct spw_block *b,
         b->doomed = true;
     else if (b->object.attention || b->host_copy || b->pinned)
         spw_retire_block_locked(d, b);
-    else { /* resident, with nothing else to it */
+    else { /* resident, with nothing in flight */
         spw_object_clean(&b->object);
         spw_block_cache_locked(d, b);
     }
@@ -61,18 +63,19 @@ static inline void spw_alloc_forget_addresses(CUdeviceptr address, size_t bytes)
 }
 
 struct spw_alloc_counts { /* for the summary; engine lock */
-    uint64_t from_cache;  /* blocks that needed no driver call */
+    uint64_t from_cache;  /* blocks that were served from the cache, without a driver call */
     uint64_t not_cached;  /* blocks that no cached memory fitted */
-    uint64_t refused;     /* answered with out of memory */
+    uint64_t refused;     /* allocations answered with out of memory */
 };
 
 extern struct spw_alloc_counts spw_alloc_counts;
 
-/* A block of so many bytes that is nobody's, with memory where it can be had at once. The engine lock may be let go of. 0,
- * -ENOMEM or a failure of the driver. */
+/* Finds or makes a block of `bytes` that belongs to nobody, with memory if that can be had at once. May release the engine
+ * lock. Returns 0, -ENOMEM or a failure of the driver. */
 int spw_alloc_obtain_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, struct spw_block **ret_block);
 
-/* Who used the memory before is out of the way: in the order of `s`, or, NULL, for good. The memory is the caller's already,
- * so nobody else looks at `uses` while the lock is let go of. 0 or a failure of the driver. */
+/* Makes the former uses of memory no obstacle to its next owner: orders `s` after them, or, with NULL, waits for them. The
+ * memory is the caller's already, so nobody else looks at `uses` while the lock is released. Returns 0 or a failure of the
+ * driver. */
 int spw_alloc_get_past_uses_unlocking(struct spw_uses *uses, struct spw_stream *s);
 #endif

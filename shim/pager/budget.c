@@ -17,7 +17,8 @@ int spw_budget_free_unlocking(struct spw_device *d, uint64_t bytes)
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_pool_reserves_grow_budget_unlocking(d, bytes);
     int r = bytes <= d->handles.budget_bytes ? spw_reclaim_make(d, bytes) : -ENOMEM;
-    while (r == 0 && d->stale.first) { /* what is mapped anywhere is not released; others may take room meanwhile */
+    while (r == 0 &&
+           d->stale.first) { /* a piece that is still mapped somewhere is not released; others may take room meanwhile */
         r = spw_unmap_all_unlocking(d);
         if (r == 0)
             r = spw_reclaim_make(d, bytes);
@@ -25,8 +26,8 @@ int spw_budget_free_unlocking(struct spw_device *d, uint64_t bytes)
     return r;
 }
 
-/* What cannot move, and beside it the largest tensor while an operation uses it; or what the host does not take, which has
- * to have room for one tensor more, so that they can change places. */
+/* Returns the smallest budget in bytes: what cannot move plus the largest tensor, which has to fit while an operation uses
+ * it; or what the host cannot take, plus room for one more tensor, so that tensors can change places. */
 static uint64_t least_bytes(const struct spw_device *d)
 {
     const uint64_t host = spw_host_memory_limit_locked();
@@ -41,7 +42,7 @@ static uint64_t least_bytes(const struct spw_device *d)
     return d->foreign_bytes + (all > host && all - host > at_once ? all - host : at_once);
 }
 
-/* Frees until what is in use, and what the driver gave to the program itself, come to `bytes` together. */
+/* Frees until the memory in use and what the driver gave to the program itself come to `bytes` together. */
 static int free_until_unlocking(struct spw_device *d, uint64_t bytes)
 {
     for (;;) {
@@ -50,7 +51,7 @@ static int free_until_unlocking(struct spw_device *d, uint64_t bytes)
         const uint64_t target = bytes - d->foreign_bytes, now = d->handles.budget_bytes;
         if (target >= now || (!d->stale.first && spw_phys_pool_room_locked(&d->handles) >= now - target))
             return 0;
-        int r = spw_budget_free_unlocking(d, now - target); /* the driver's own may have grown meanwhile */
+        int r = spw_budget_free_unlocking(d, now - target); /* the driver's share may have grown meanwhile */
         if (r < 0)
             return r;
     }
@@ -65,7 +66,8 @@ static int lower_unlocking(struct spw_device *d, uint64_t bytes)
     const uint64_t target = bytes - d->foreign_bytes;
     if (target < pool->budget_bytes)
         pool->budget_bytes = target;
-    pool->lacking_bytes = target - pool->budget_bytes; /* what the device lacks is not asked for before it has to be */
+    pool->lacking_bytes =
+        target - pool->budget_bytes; /* memory that the device lacks anyway is not asked for before it is needed */
     spw_phys_pool_fit_locked(pool);
     return 0;
 }
@@ -84,7 +86,7 @@ static int set_unlocking(struct spw_device *d, uint64_t bytes, uint64_t *ret_sma
     (void)spw_pool_reserves_trim_unlocking(d);
     const uint64_t least = least_bytes(d);
     int r = bytes < least ? -ENOMEM : lower_unlocking(d, bytes);
-    if (r == -ENOMEM) { /* or the host has no room for more of it */
+    if (r == -ENOMEM) { /* or the host has no room for more evicted blocks */
         const uint64_t in_use = d->foreign_bytes + d->handles.made_bytes - d->handles.pooled_bytes;
         *ret_smallest_bytes = bytes < least ? least : in_use;
     }

@@ -1,13 +1,13 @@
-/* cache_merge.c - finds pieces of cached blocks, side by side, that are as long as an allocation, and makes one block of
- * them. */
+/* cache_merge.c - finds neighbouring pieces of cached blocks that are together as long as an allocation, and makes one
+ * block of them. */
 #include "cache_merge.h"
 
-/* Pieces from number `piece` of `first` on to the one before number `end_piece` of `last`, which are neighbours. */
+/* Neighbouring pieces: from piece number `piece` of `first` to the one before number `end_piece` of `last`. */
 struct window {
     struct spw_block *first, *last;
     uint32_t piece, end_piece;
-    uint32_t granules; /* in them */
-    uint64_t touched;  /* granules of the blocks that they lie in */
+    uint32_t granules; /* in these pieces */
+    uint64_t touched;  /* granules of all blocks that the pieces belong to */
 };
 
 static bool may_serve(const struct spw_block *b, const struct spw_stream *s)
@@ -17,14 +17,14 @@ static bool may_serve(const struct spw_block *b, const struct spw_stream *s)
            (spw_uses_seen_done_locked(&o->uses) || (s && spw_uses_plainly_only(&o->uses, s)));
 }
 
-/* The block that lies at a granule, where it may serve. */
+/* The block at a granule if it may serve, else NULL. */
 static struct spw_block *server_at(const struct spw_device *d, uint64_t granule, const struct spw_stream *s)
 {
     struct spw_object *o = granule < d->arena_bytes >> d->granule_shift ? d->table[granule] : NULL;
     return o && o->kind == SPW_KIND_BLOCK && may_serve(spw_block_of(o), s) ? spw_block_of(o) : NULL;
 }
 
-/* Takes one more piece in. False: the neighbour may not serve. */
+/* Adds the next piece to the window. Returns false if the neighbour may not serve. */
 static bool extend(const struct spw_device *d, struct window *w, const struct spw_stream *s)
 {
     if (w->end_piece == w->last->memory.count) {
@@ -41,7 +41,7 @@ static bool extend(const struct spw_device *d, struct window *w, const struct sp
     return true;
 }
 
-/* Lets the first piece go. */
+/* Removes the first piece from the window. */
 static void shorten(const struct spw_device *d, struct window *w)
 {
     w->granules -= spw_memory_piece(&w->first->memory, w->piece++).granules;
@@ -52,8 +52,8 @@ static void shorten(const struct spw_device *d, struct window *w)
     w->piece = 0;
 }
 
-/* Looks at all windows of the neighbours that begin with `b`, and keeps in *best the one that leaves the least of what it
- * touches. */
+/* Looks at all windows of the right length in the row of neighbours that begins with `b`; keeps in *best the one whose
+ * blocks have the least left over. */
 static void look_along(const struct spw_device *d, struct spw_block *b, uint32_t granules, const struct spw_stream *s,
                        struct window *best)
 {
@@ -66,7 +66,8 @@ static void look_along(const struct spw_device *d, struct spw_block *b, uint32_t
     }
 }
 
-/* Cuts the block behind its first `keep` pieces; both parts are cached. NULL: no memory. */
+/* Cuts the block behind its first `keep` pieces; both parts are cached. Returns the second part, or NULL without memory for
+ * it. */
 static struct spw_block *cut(struct spw_device *d, struct spw_block *b, uint32_t keep)
 {
     struct spw_block *rest;
@@ -79,7 +80,8 @@ static struct spw_block *cut(struct spw_device *d, struct spw_block *b, uint32_t
     return rest;
 }
 
-/* What cannot be finished for want of memory leaves cached blocks of other sizes, no less useful than before. */
+/* Makes one block of the window. If that fails half-way for want of memory, what is left are cached blocks of other sizes,
+ * no less useful than before. */
 static struct spw_block *make(struct spw_device *d, const struct window *w)
 {
     struct spw_block *b = w->first, *next;

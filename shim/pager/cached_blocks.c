@@ -1,4 +1,4 @@
-/* cached_blocks.c - which cached block is given up first. */
+/* cached_blocks.c - chooses which cached block is given up first. */
 #include "cached_blocks.h"
 
 #include <errno.h>
@@ -18,8 +18,8 @@ static bool is_worth_waiting(const struct spw_block *b, enum spw_patience patien
     return patience == SPW_PATIENCE_USES && !spw_is_copying_out_locked(b);
 }
 
-/* The cached block that is cheapest to give up for `bytes`: one whose memory fits as it is, else the one used longest ago.
- * *ret_busy: some could not be looked at because another thread is submitting work on them, or is about to have them. */
+/* Returns the cached block that is cheapest to give up for `bytes`: one of exactly that size, else the one used longest
+ * ago. Sets *ret_busy if another thread is submitting work on a candidate, or is about to. */
 static struct spw_block *cheapest_cached(struct spw_device *d, uint64_t bytes, enum spw_patience patience, bool *ret_busy)
 {
     struct spw_block *best = NULL;
@@ -50,7 +50,7 @@ int spw_cached_blocks_give_up_unlocking(struct spw_device *d, uint64_t bytes, en
     if (!b)
         return 0;
     spw_block_uncache_this_locked(d, b);
-    b->object.attention |= SPW_FREE; /* in no list, and still nobody's */
+    b->object.attention |= SPW_FREE; /* in no list, and still owned by nobody */
     int r = d->stale.allowed ? spw_dissolve_block_locked(d, b) : -EBUSY;
     if (r == -EBUSY) {
         b->holds++;
@@ -129,13 +129,14 @@ void spw_cached_blocks_trim_locked(struct spw_device *d, uint64_t keep_bytes)
             continue;
         }
         spw_block_uncache_this_locked(d, b);
-        if (spw_dissolve_block_locked(d, b) < 0) { /* stays as it is; the next one moved to no other place */
+        if (spw_dissolve_block_locked(d, b) < 0) { /* it stays; the next block to look at has not moved here */
             spw_block_cache_locked(d, b);
             i++;
         }
     }
     const uint64_t keep_pooled_bytes = keep_bytes > d->free_bytes ? keep_bytes - d->free_bytes : 0;
     if (d->handles.pooled_bytes > keep_pooled_bytes)
-        spw_unmap_sweep_locked(d, 0); /* what is still mapped somewhere would be released, and count until it is not */
+        spw_unmap_sweep_locked(
+            d, 0); /* a piece that is still mapped somewhere would count as device memory until it is unmapped */
     spw_phys_pool_trim_locked(&d->handles, keep_pooled_bytes);
 }

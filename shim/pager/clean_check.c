@@ -32,12 +32,13 @@ static void forget(uint32_t *ticket)
     *ticket = 0;
 }
 
-/* The only stream of the program's that is still using the block, or, on a course, has used it: the host is not far ahead of
- * the device then, and what is submitted now comes soon, where no gate is in its way. It came after whatever our own streams
- * write, but not after what they stand for. NULL: there is none. */
+/* Returns the program's only stream that still uses the block. On a course it may also be the only one that has used it:
+ * the host is not far ahead of the device then, so a digest submitted there runs soon, unless a gate is in its way. The
+ * stream came after whatever our own streams wrote, but not after the earlier uses that operations of ours stand for. NULL:
+ * there is none. */
 static struct spw_stream *last_user(const struct spw_device *d, struct spw_uses *uses, bool is_on_course)
 {
-    struct spw_stream *found[2] = {NULL, NULL}; /* one that has used it, and one that still does */
+    struct spw_stream *found[2] = {NULL, NULL}; /* index 0: a stream that has used it; index 1: one that still does */
     unsigned counts[2] = {0, 0};
     for (unsigned i = 0; i < uses->count; i++) {
         struct spw_stream *s = spw_stream_by_id_locked(uses->stream[i]);
@@ -61,11 +62,12 @@ struct spw_stream *spw_clean_check_only_user_locked(const struct spw_device *d, 
     return last_user(d, uses, true);
 }
 
-/* The stream where a digest of the block comes behind all uses. Negative: there is none now. */
+/* Finds the stream on which a digest comes after all uses of the block. Negative: there is none now. */
 int spw_clean_check_reader_locked(struct spw_device *d, struct spw_block *b, struct spw_stream **ret_stream)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    /* Before the first use of what came back, who used it, or had its memory, need not have waited for the copy. */
+    /* Until the first use of a block that was brought back, its former users, and those of its memory, need not have waited
+     * for the copy in. */
     *ret_stream = b->way == SPW_QUEUE_RETURNED ? NULL : last_user(d, &b->object.uses, b->expected);
     if (*ret_stream)
         return 0;
@@ -78,13 +80,13 @@ void spw_clean_check_read_locked(struct spw_block *b, struct spw_stream *s)
     spw_uses_add_locked(&b->object.uses, s, s->begun);
     if (s->ours)
         spw_copy_streams_reads_locked(b, s, false);
-    /* Whoever writes it, should it stay, comes after what reads it here. */
+    /* If the block stays, whoever writes it is ordered after this read. */
     b->proof.reader = s->id;
     b->proof.read_number = s->begun;
     b->object.attention |= SPW_COPYING;
 }
 
-/* Of the block's bytes. Whatever the answer, some of it may be under way. */
+/* Submits a digest of the block's bytes on `s`. Even on failure a part of it may be under way. */
 static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, uint32_t *ret_ticket)
 {
     int r = spw_digest_ask_locked(d, s->context, s->handle, b->address, b->size_bytes, ret_ticket);
@@ -97,7 +99,7 @@ static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, 
     return r;
 }
 
-/* The answer to a ticket, which is given back. False: there is none. */
+/* Takes the answer to a ticket, and releases the ticket. Returns false if there is no answer. */
 static bool take_answer(struct spw_device *d, uint32_t *ticket, struct spw_hash *ret_hash)
 {
     const bool known = *ticket && spw_digest_answer_locked(d, *ticket, ret_hash) == 1;
@@ -105,7 +107,8 @@ static bool take_answer(struct spw_device *d, uint32_t *ticket, struct spw_hash 
     return known;
 }
 
-/* Tickets are few: what is known needs none. What reads the block is done, which nobody need ask of the digest's stream. */
+/* Takes the answer to the first digest as soon as it is known, since tickets are few. Also notes that the digest is done,
+ * so that nobody need ask its stream. */
 static bool know_copy(struct spw_device *d, struct spw_block *b)
 {
     struct spw_stream *s = spw_stream_by_id_locked(b->proof.reader);
@@ -132,7 +135,7 @@ void spw_clean_check_copying_locked(struct spw_device *d, struct spw_block *b)
     spw_clean_check_void_locked(b);
     b->proof.believed = false;
     if (spw_versions_kept && !b->proof.is_spared && spw_clean_check_reader_locked(d, b, &s) == 0)
-        (void)ask(d, b, s, &b->proof.copied); /* or it is copied again rather than believed */
+        (void)ask(d, b, s, &b->proof.copied); /* without a digest it will be copied again rather than believed */
 }
 
 static void copy_rather(struct spw_block *b)
@@ -229,7 +232,7 @@ void spw_clean_check_settle_slow_unlocking(void)
     int r = spw_versions_break();
     spw_lock();
     if (r < 0)
-        spw_launch_classes_doubted = true; /* what is dropped could not be made again: the next operation tries anew */
+        spw_launch_classes_doubted = true; /* dropped blocks could not be made again: the next operation tries again */
 }
 
 void spw_clean_check_reset(void)

@@ -1,4 +1,4 @@
-/* copy_streams.c - makes the copy streams, and asks how far they are. */
+/* copy_streams.c - makes the copy streams, and asks how far they have come. */
 #include "copy_streams.h"
 
 #include <errno.h>
@@ -67,7 +67,8 @@ int spw_copy_streams_out_locked(struct spw_device *d, CUcontext context, struct 
     return r;
 }
 
-/* What is submitted to `s` next comes behind the block's uses in any case. */
+/* True if the block's uses already include the last operation of `s`, so that whatever is submitted there next comes after
+ * them. */
 static bool is_last_use(const struct spw_uses *u, const struct spw_stream *s)
 {
     for (unsigned i = 0; s && i < u->count; i++)
@@ -95,7 +96,8 @@ int spw_copy_streams_out_of_locked(struct spw_device *d, struct spw_block *b, st
     struct spw_uses *u = &b->object.uses;
     struct spw_mover *m = d->mover;
     const bool is_done = spw_uses_done_locked(u);
-    for (unsigned i = 0; i < (is_done ? SPW_OUTS : SPW_OUTS - 1); i++) { /* the last is for what is out of use alone */
+    for (unsigned i = 0; i < (is_done ? SPW_OUTS : SPW_OUTS - 1);
+         i++) { /* the last stream is kept for blocks that are out of use */
         const bool is_last = is_last_use(u, m->outs[i]);
         if ((!is_last && spw_uses_beyond_locked(&m->behind[i], u)) || !make_out(m, i))
             continue;
@@ -133,7 +135,7 @@ int spw_copy_streams_gather_uses_locked(struct spw_device *d, struct spw_block *
     return 0;
 }
 
-/* What the copy out of the block waits for is done, where that was gated. */
+/* Returns true if the gated work that the copy out of the block waits for is done. */
 static bool has_begun(struct spw_mover *m, const struct spw_block *b)
 {
     for (unsigned i = 0; m && i < SPW_OUTS; i++)
@@ -171,7 +173,7 @@ struct spw_uses spw_copies_locked(const struct spw_device *d, const struct spw_b
     struct spw_uses copies = {0};
     if (d->mover && d->mover->in)
         spw_uses_add_locked(&copies, d->mover->in, b->restore_number);
-    if (both && b->proof.reader) /* before what follows, which is later where it is of the same stream */
+    if (both && b->proof.reader) /* first, because the copy out is later where both are on one stream */
         spw_uses_add_locked(&copies, spw_stream_by_id_locked(b->proof.reader), b->proof.read_number);
     if (both && b->leave_stream)
         spw_uses_add_locked(&copies, spw_stream_by_id_locked(b->leave_stream), b->leave_number);

@@ -1,4 +1,5 @@
-/* deferred_unmap.c - keeps the list of addresses that are mapped to memory which others have by now, and unmaps them. */
+/* deferred_unmap.c - keeps the list of addresses that are still mapped to memory which others own by now, and unmaps
+ * them. */
 #include "deferred_unmap.h"
 
 #include <errno.h>
@@ -75,8 +76,9 @@ static bool may_become_stale(const struct spw_device *d, const struct spw_block 
     return d->stale.allowed && !b->stale && b->memory.count;
 }
 
-/* Whoever comes after its users needs an event for each, and would be gated as they are, or held back; a digest of it is
- * waited for by the host, and so is a copy that is not kept. */
+/* Not so if a later owner's operations could not be ordered after the block's users, which takes an event for each, or
+ * would be gated or held back like them; nor if the host still has to wait for a digest of the block, or for a copy that is
+ * not kept. */
 bool spw_unmap_can_defer_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -210,7 +212,7 @@ static bool is_stale(const struct spw_device *d, const struct spw_deferred_unmap
 
 static int end_unlocking(struct spw_device *d, struct spw_deferred_unmap *s)
 {
-    struct spw_uses uses = s->uses; /* others may end it meanwhile */
+    struct spw_uses uses = s->uses; /* a copy: others may end the record meanwhile */
     const int r = spw_uses_wait_unlocking(&uses);
     return r == 0 && is_stale(d, s) && spw_uses_done_locked(&s->uses) ? unmap(d, s) : r;
 }
@@ -224,7 +226,7 @@ int spw_unmap_all_unlocking(struct spw_device *d)
     return r;
 }
 
-/* The pool has a piece that is stale there. */
+/* True if a piece that is mapped at the stale address is in the pool. */
 static bool has_pooled_piece(const struct spw_device *d, const struct spw_deferred_unmap *s)
 {
     for (uint32_t i = 0; i < s->memory.count; i++)
@@ -233,7 +235,8 @@ static bool has_pooled_piece(const struct spw_device *d, const struct spw_deferr
     return false;
 }
 
-/* One that keeps a piece from being released for another; rather one that nobody is at any more. NULL: there is none. */
+/* Returns a stale address that keeps a piece from being released, preferably one that nobody uses any more; NULL if
+ * none. */
 static struct spw_deferred_unmap *in_the_way(const struct spw_device *d)
 {
     struct spw_deferred_unmap *found = NULL;
@@ -247,7 +250,7 @@ static struct spw_deferred_unmap *in_the_way(const struct spw_device *d)
     return found;
 }
 
-/* One goes in any case. */
+/* Ends at least one stale address, and more until the pool can serve the block. */
 static int end_until_it_is_served_unlocking(struct spw_device *d, const struct spw_block *b)
 {
     int r = 0;
@@ -314,7 +317,8 @@ void spw_unmap_allow_deferral_locked(struct spw_device *d, bool allowed)
     doubt(d);
 }
 
-/* The operation that was begun is in a call by now: an event that nobody has recorded yet would never come. */
+/* The operation that was begun is in a call by now, so waiting for an event that nobody has recorded yet would never
+ * end. */
 static bool can_be_waited_for(const struct spw_deferred_unmap *s)
 {
     struct spw_uses uses = s->uses;

@@ -1,4 +1,4 @@
-/* dependents.c - whether a block can be dropped, the counts of what is needed, and the retained blocks that live by them. */
+/* dependents.c - decides whether a block can be dropped, counts what is needed, and lists retained blocks that are not. */
 #include "dependents.h"
 
 #include "lock.h"
@@ -8,7 +8,8 @@
 
 /* ---- dropping ---- */
 
-/* There are bytes, here or on the host, or they can be made: those of a block that was never written are just any. */
+/* True if the block has bytes, on the device or on the host, or they can be made. A block that was never written has
+ * none. */
 static bool has_bytes(const struct spw_block *b)
 {
     return !(b->object.attention & SPW_EMPTY) &&
@@ -80,7 +81,7 @@ static void count(struct spw_device *d, const struct spw_block *b, int32_t step)
 {
     struct spw_rebuild rebuild;
     if (!spw_rebuild_find(b->content.maker, &rebuild))
-        return; /* it would not have been dropped */
+        return; /* cannot happen: the block would not have been dropped */
     for (unsigned i = 0; i < rebuild.part_count; i++) {
         struct spw_block *other = spw_touched_block_locked(rebuild.parts[i].touch);
         if (!other || other == b)

@@ -1,4 +1,4 @@
-/* drop_check.c - goes through all that something is made of. */
+/* drop_check.c - goes through everything that a block is made from. */
 #include "drop_check.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ enum { MOST_MAKERS = 64 };
 
 /* ---- one thing ---- */
 
-/* Behind all uses of the block, of which it is one. */
+/* Submits the check after all uses of the block, as one more use. */
 static int check_block(struct spw_device *d, struct spw_block *b)
 {
     const struct spw_read_check_of t = spw_read_check_of_block(b);
@@ -25,7 +25,7 @@ static int check_block(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-/* No stream of ours is ordered behind what uses a slab: it takes one of the program's. */
+/* No stream of ours is ordered after the users of a slab, so this takes a stream of the program. */
 static int check_slot(struct spw_device *d, struct spw_slot *slot)
 {
     const struct spw_read_check_of t = spw_read_check_of_slot(slot);
@@ -36,7 +36,7 @@ static int check_slot(struct spw_device *d, struct spw_slot *slot)
     return r;
 }
 
-/* Of the block or the slot. 0: it is shown, or asked about. */
+/* Checks a block or a slot. Returns 0 if it is shown to be unchanged, or a question is under way. */
 static int check(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot)
 {
     spw_read_check_settle_locked(d, u);
@@ -54,7 +54,7 @@ void spw_drop_check_leaving_locked(struct spw_device *d, struct spw_block *b)
 
 /* ---- all that something is made of ---- */
 
-struct walk { /* makers of the block and of those that it is made of and that are dropped themselves */
+struct walk { /* the makers of the block, and of dropped blocks that it is made from */
     struct spw_recorded_op *makers[MOST_MAKERS];
     unsigned count;
 };
@@ -70,8 +70,8 @@ static int add_maker(struct walk *w, struct spw_recorded_op *maker)
     return 0;
 }
 
-/* What is done with each part: `check` of a block, a slot, or neither, where it was of what one of the makers wrote to,
- * before it did; `op` with each of the makers. */
+/* What is done with each part. `check` gets a block, or a slot, or neither: then the read check is of something that one of
+ * the makers wrote to, from before it did. `op` is called with each of the makers. */
 struct each {
     int (*check)(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,
                  struct spw_block *leaving);
@@ -116,12 +116,12 @@ static int for_each(struct spw_device *d, struct spw_block *leaving, const struc
     return r;
 }
 
-/* Who leaves waits for the answer. */
+/* Makes the eviction wait for the answer. */
 static void await(struct spw_block *leaving, uint32_t stream, uint64_t number)
 {
     struct spw_uses answer = {0};
     spw_uses_add_locked(&answer, spw_stream_by_id_locked(stream), number);
-    spw_uses_merge_locked(&leaving->object.uses, &answer); /* it may have been asked before the block's last use */
+    spw_uses_merge_locked(&leaving->object.uses, &answer); /* the question may be older than the block's last use */
 }
 
 static int ask(struct spw_device *d, struct spw_read_check *u, struct spw_block *b, struct spw_slot *slot,

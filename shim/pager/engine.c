@@ -1,4 +1,4 @@
-/* engine.c - begins and ends operations: the quick way when all is resident, the slow way when something is not. */
+/* engine.c - begins and ends operations: the quick way if everything is resident, the slow way if something is not. */
 #include "engine.h"
 
 #include <errno.h>
@@ -30,13 +30,13 @@
 
 enum { QUICK_HITS = 64, ATTEMPTS = 3 };
 
-/* An answer beside 0 and failures: the operation touches devices whose slow locks are not held. */
+/* A result beside 0 and failures: the operation touches devices whose slow locks are not held. */
 enum { MORE_DEVICES = 1 };
 
 struct spw_engine_counts spw_engine_counts;
 
-/* What ran again beside the program did so before the stream was there: the first operation that is told of comes after it.
- * NULL: it does, or there is nothing. */
+/* Returns the replays that ran beside the program before the stream was known, for the first operation of that stream to be
+ * ordered after. NULL: it comes after them already, or there are none. */
 static struct spw_uses *replays_before(const struct spw_op *op)
 {
     if (!spw_plan_follower_any || op->stream->place || spw_is_capturing(op->stream->handle))
@@ -72,7 +72,7 @@ static void note_use(struct spw_object *o, struct spw_stream *s, uint64_t number
 int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    enum { TIMES = 8 }; /* others may take the room that was made, and the device may have less than it should */
+    enum { TIMES = 8 }; /* others may take the room that was made, and the device may have less memory than it should */
     int r = -ENOMEM;
     if (b->object.attention & SPW_DROPPED)
         return spw_rematerialise_unlocking(d, b, NULL);
@@ -113,9 +113,9 @@ static uint64_t absent_bytes(const struct spw_working_set *set, const struct spw
     return bytes;
 }
 
-/* Brings in what is absent of one device's part of the set. Room is made for all of it at once, so that the copies out
- * overlap; while the lock was let go, somebody else may have taken some of it, so it is asked again for each block. Where
- * the host lacks memory for all at once, it may suffice for one after the other. */
+/* Brings in what is absent of one device's part of the set. Makes room for all of it at once, so that copies out overlap.
+ * Each block asks again, since others may have taken some of the room while the lock was released. If the host lacks memory
+ * for all at once, it may suffice for one block after the other. */
 static int bring_in_set(struct spw_working_set *set, struct spw_device *d, struct spw_stream *s)
 {
     uint64_t bytes = absent_bytes(set, d);
@@ -131,7 +131,7 @@ static int bring_in_set(struct spw_working_set *set, struct spw_device *d, struc
     return r;
 }
 
-/* Small allocations hold what they are owed. */
+/* Puts back what small allocations of the slab are owed, and orders the stream after its fence. */
 static int order_after_slab(struct spw_device *d, struct spw_slab *slab, struct spw_stream *s)
 {
     int r = 0;
@@ -143,8 +143,9 @@ static int order_after_slab(struct spw_device *d, struct spw_slab *slab, struct 
     return r == 0 && slab->object.attention & SPW_OWED ? spw_owed_settle_locked(d, slab, s) : r;
 }
 
-/* The stream waits for copies into what the operation touches, and out of what it may change. A belief that it does not is
- * not enough: a kernel may count in what it is given, and back to what was there, which no digest tells. */
+/* Orders the stream after copies into what the operation touches, and after copies out of what it may change. A belief that
+ * it does not change something is not enough: a kernel may count up in its tensor and back down again, which no digest
+ * shows. */
 static int order_after_copies(const struct spw_op *op, struct spw_working_set *set)
 {
     struct spw_stream *s = op->stream;
@@ -160,7 +161,8 @@ static int order_after_copies(const struct spw_op *op, struct spw_working_set *s
     return r;
 }
 
-/* Devices that the operation may need room on, as far as its hits tell. For an unparsed launch that may be any. */
+/* Returns the devices that the operation may need room on, as far as its hits tell; for an unparsed launch that may be
+ * any. */
 static uint64_t devices_of(const struct spw_op *op)
 {
     uint64_t devices = 0;
@@ -186,7 +188,8 @@ static void claim_set(struct spw_working_set *set, const struct spw_stream *s)
     }
 }
 
-/* A call of ours that fails once is made again; who is inside the driver on a stream that is waited for comes out of it. */
+/* Retries a driver call of ours that fails once. If another thread is in a driver call on a stream that is waited for,
+ * gives it time to return. */
 static int order_set_unlocking(const struct spw_op *op, struct spw_working_set *set)
 {
     struct timespec start = {0};
@@ -199,8 +202,8 @@ static int order_set_unlocking(const struct spw_op *op, struct spw_working_set *
     return r;
 }
 
-/* The host waits for copies into what the operation touches, and for all else that puts bytes there: what was launched
- * again, and what was submitted to the operation's own stream since operation `begun` of it. */
+/* Has the host wait for copies into what the operation touches, and for everything else that puts bytes there: replays, and
+ * what was submitted to the operation's own stream after its operation number `begun`. */
 static int await_set_unlocking(const struct spw_op *op, struct spw_working_set *set, uint64_t begun)
 {
     struct spw_uses own = {0};
@@ -237,7 +240,7 @@ static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
     for (int i = 0; i < SPW_MAX_DEVICES && r == 0; i++) {
         if (!(set->devices >> i & 1))
             continue;
-        for (int attempt = 0; attempt < ATTEMPTS; attempt++) { /* a call of ours that fails once is made again */
+        for (int attempt = 0; attempt < ATTEMPTS; attempt++) { /* a driver call of ours that fails once is made again */
             r = bring_in_set(set, &spw_devices[i], op->stream);
             if (r == 0 || r == -ENOMEM || r == -ETIMEDOUT)
                 break;
@@ -249,8 +252,8 @@ static int make_set_ready(struct spw_op *op, struct spw_working_set *set)
     return r == 0 && op->reads_early ? await_set_unlocking(op, set, begun) : r;
 }
 
-/* Slabs first, then blocks in the order of their allocation: the same from one iteration to the next, which the order of
- * their records in memory is not. */
+/* Slabs first, then blocks in the order of their allocation. Unlike the order of their records in memory, this is the same
+ * in each iteration. */
 static int by_age(const void *a, const void *b)
 {
     const struct spw_object *x = *(struct spw_object *const *)a, *y = *(struct spw_object *const *)b;
@@ -262,7 +265,7 @@ static int by_age(const void *a, const void *b)
     return of_x < of_y ? -1 : of_x > of_y;
 }
 
-/* Where it took a closer look to find out what an operation touches, that is told; else its hits say it. */
+/* Tells the follower which objects the operation touches if that took a closer look; else its hits say so. */
 static void tell_of_set(struct spw_op *op, const struct spw_working_set *set)
 {
     struct spw_object **list = set->is_closer ? malloc((set->count + 1) * sizeof(*list)) : NULL;
@@ -289,8 +292,8 @@ static CUdeviceptr address_of(const struct spw_object *o)
                                      : ((const struct spw_slab *)o)->backing->address;
 }
 
-/* Lists what the operation touches, with the slow locks of `devices` held. Pointer tables may lead to others, or to more
- * than can be listed: set->devices has these as well then. */
+/* Lists what the operation touches, with the slow locks of `devices` held. Pointer tables may lead to further devices, or
+ * to more objects than can be listed; then set->devices includes those devices too. */
 static int gather(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
     const int r = spw_working_set_gather_locked(op, set);
@@ -300,7 +303,7 @@ static int gather(struct spw_op *op, struct spw_working_set *set, uint64_t devic
     return r == 0 && set->devices != devices ? MORE_DEVICES : r;
 }
 
-/* As above. Where addresses may lie in some of it that nobody knows of yet, they are found first. */
+/* The same. Where the listed memory may hold addresses that nobody knows of yet, finds these first. */
 static int gather_unlocking(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
     for (;;) {
@@ -318,9 +321,9 @@ static int gather_unlocking(struct spw_op *op, struct spw_working_set *set, uint
     }
 }
 
-/* What is dropped is made again before anything of the set is held: there need not be room for all of it and for what a
- * replay touches as well, of which more may have come to stay since it was dropped. What was made may leave for the next,
- * with a copy. */
+/* Makes dropped blocks again before anything of the set is held, one after the other: there need not be room for the whole
+ * set and for what a replay touches, more of which may have become immovable since. A block that was made may be evicted
+ * for the next one, with a copy. */
 static int make_apart(struct spw_op *op, struct spw_working_set *set)
 {
     const uint64_t devices = set->devices;
@@ -342,8 +345,8 @@ static int make_apart(struct spw_op *op, struct spw_working_set *set)
     return r;
 }
 
-/* Lists what it touches and makes that ready. While that goes on, it may be found out that there are addresses in it which
- * lead to more: then again. 0, a failure or MORE_DEVICES. */
+/* Lists what the operation touches and makes that ready. Starts again if addresses are found meanwhile that lead to more.
+ * Returns 0, a failure or MORE_DEVICES. */
 static int try_to_gather(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
     uint64_t learned;
@@ -360,8 +363,8 @@ static int try_to_gather(struct spw_op *op, struct spw_working_set *set, uint64_
     return r;
 }
 
-/* The set did not fit, though it would if what we hold ourselves went, there or by leaving the host less: some of that goes.
- * False: there is another reason. */
+/* Gives back spillway's own memory if the set did not fit and would fit without it, on the device or because the host then
+ * has to take less. Returns false if there is another reason. */
 static bool give_way(struct spw_op *op, struct spw_working_set *set, bool host_refused)
 {
     struct spw_device *d = set->full ? &spw_devices[set->full->ordinal] : NULL;
@@ -375,7 +378,7 @@ static bool give_way(struct spw_op *op, struct spw_working_set *set, bool host_r
     return true;
 }
 
-/* The same. Before it is refused, what we hold ourselves goes, if that is enough. */
+/* The same. Before the operation is refused, gives back spillway's own memory if that is enough. */
 static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
     const uint64_t host_refused = spw_moved.host_refused_count;
@@ -388,8 +391,9 @@ static int gather_ready(struct spw_op *op, struct spw_working_set *set, uint64_t
     return r;
 }
 
-/* Has what the operation would ruin made again, which takes memory and time in which others go on, and then makes everything
- * ready (anew). Nothing more is dropped on the way, which might need just what the operation ruins. */
+/* Makes again what could no longer be made after the operation, which takes memory and time in which others go on, and then
+ * makes everything ready anew. Nothing more is dropped meanwhile, since it might need just what the operation
+ * overwrites. */
 static int rescue(struct spw_op *op, struct spw_working_set *set)
 {
     const uint64_t devices = set->devices;
@@ -402,7 +406,7 @@ static int rescue(struct spw_op *op, struct spw_working_set *set)
     return r;
 }
 
-/* With the slow locks of `devices` held, as far as these suffice. */
+/* Begins the operation with the slow locks of `devices` held, as far as these suffice. */
 static int begin_on(struct spw_op *op, struct spw_working_set *set, uint64_t devices)
 {
     struct spw_context_guard guard; /* another stream may be capturing, which forbids this thread half of what follows */
@@ -411,7 +415,7 @@ static int begin_on(struct spw_op *op, struct spw_working_set *set, uint64_t dev
         spw_follower->before_unlocking(op->stream);
     if (spw_seeking) {
         spw_seek_audit_locked();
-        (void)spw_seek_settle_unlocking(false); /* which waits for nothing */
+        (void)spw_seek_settle_unlocking(false); /* does not wait */
     }
     int r = gather_ready(op, set, devices);
     if (r == 0 && spw_versions_kept && spw_versions_endangers(op))
@@ -429,7 +433,8 @@ static int begin_slowly(struct spw_op *op, bool reads_early)
     op->reads_early = reads_early;
     spw_engine_counts.slow_operations++;
     spw_waits_begin();
-    do { /* who makes room on a device may be waiting for what the program does on another one: no more than need be */
+    do { /* lock no more devices than needed: a thread that makes room on one may be waiting for what the program does on
+            another */
         devices = set.devices;
         spw_working_set_let_go_locked(&set);
         spw_unlock();

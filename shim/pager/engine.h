@@ -1,23 +1,25 @@
-/* engine.h - what has to happen before an operation may run, and what it leaves behind.
+/* engine.h - prepares operations so that they may run, and records what they leave behind.
  *
- * A hook describes its operation, begins it (every byte that it may touch is then resident, or ordered to be before it
- * starts), makes the driver call, and ends it. Deciding is done here and in reclaim.c; bytes are moved by mover.c alone. */
+ * A hook describes its operation, begins it, makes the driver call, and ends it. After the beginning, every byte that the
+ * operation may touch is resident, or ordered to be so before the operation starts. Decisions are made here and in
+ * reclaim.c; only mover.c moves bytes. */
 #ifndef SPILLWAY_SHIM_ENGINE_H
 #define SPILLWAY_SHIM_ENGINE_H
 #include "op.h"
 #include "reclaim.h"
 #include "versions.h"
 
-/* Makes everything resident that the operation may touch and numbers it on its stream. 0: go on, then call spw_op_end()
- * whether or not the driver took the operation. -ENOMEM: it cannot be made resident within the budget; said with name, bytes
- * and what would do. Other negative results: a driver call of ours failed. Nothing is held after a failure. No lock held. */
+/* Makes everything resident that the operation may touch, and numbers the operation on its stream. Returns 0: make the
+ * driver call, then call spw_op_end() whether or not the driver accepted it. Returns -ENOMEM if the operation cannot be
+ * made resident within the budget; a message has named it, its bytes and what would do. Other negative results: a driver
+ * call of ours failed. After a failure nothing is held. Call with no lock held. */
 int spw_op_begin(struct spw_op *op);
 
-/* The same for one that may read before its stream has come that far: the host has waited for all that brings in what it
- * touches, where else the stream would. */
+/* The same for an operation that may read memory before its stream has come that far: the host waits for everything that
+ * brings in what it touches, instead of the stream. */
 int spw_op_begin_early(struct spw_op *op);
 
-/* The driver has answered, and memory is short: marks are worth their price, and a plan may have something to do. */
+/* Ends an operation while memory is short: records a mark if that is due, or carries out what a plan has due next. */
 void spw_op_end_pressed(struct spw_stream *s);
 
 static inline void spw_op_end_on(struct spw_stream *s)
@@ -32,7 +34,7 @@ static inline void spw_op_end(struct spw_op *op)
     spw_op_end_on(op->stream);
 }
 
-/* The same where it may have been kept (versions.h): with what the driver has answered. */
+/* The same for an operation that may have been recorded (versions.h); `taken`: the driver has accepted it. */
 static inline void spw_op_answered(struct spw_op *op, bool taken)
 {
     if (op->recorded_op)
@@ -40,21 +42,22 @@ static inline void spw_op_answered(struct spw_op *op, bool taken)
     spw_op_end(op);
 }
 
-/* Waits until what was submitted through begin and end is complete and learns it: after the program has synchronised a
- * stream (NULL record: the whole context), everything that was numbered there before is known to be done. `begun` was read
- * before the driver call. */
+/* Records that everything numbered up to `begun` on the stream is done, after the program has synchronised the stream. The
+ * caller has read `begun` before the driver call. */
 void spw_note_stream_done(struct spw_stream *s, uint64_t begun);
 
-struct spw_engine_counts {                        /* for the summary; engine lock */
-    uint64_t slow_operations, refused_operations; /* of spw_tick in all */
+struct spw_engine_counts { /* for the summary; engine lock */
+    uint64_t slow_operations,
+        refused_operations; /* operations that took the slow way, and that were refused; spw_tick counts all */
 };
 
 extern struct spw_engine_counts spw_engine_counts;
 
-/* Makes one absent block resident, making room first; needs the device's slow lock and the engine lock, lets go of the
- * engine lock while it waits for the GPU. */
+/* Makes one absent block resident, and room for it first. Needs the device's slow lock and the engine lock, which is
+ * released while it waits for the GPU. */
 int spw_engine_make_resident_unlocking(struct spw_device *d, struct spw_block *b);
 
-/* The same for memory that is used without an operation being begun: nobody is at it any more (SPW_FENCED). */
+/* The same for memory that is used without beginning an operation: also waits until its former owner's operations are done
+ * (SPW_FENCED). */
 int spw_engine_make_ready_unlocking(struct spw_device *d, struct spw_block *b);
 #endif

@@ -1,4 +1,4 @@
-/* fast_path.c - the uses that the fast path does not note inline. */
+/* fast_path.c - notes the uses that the fast path does not note inline. */
 #include "fast_path.h"
 
 #include "arena.h"

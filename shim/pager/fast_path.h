@@ -1,7 +1,7 @@
-/* fast_path.h - the way that nearly every launch takes: everything it may touch is resident, and that is noted in a few
- * instructions.
+/* fast_path.h - the path that nearly every launch takes: everything it may touch is resident, and a few instructions note
+ * that it is used.
  *
- * In a header because it is a part of the launching hook: what it costs, every kernel launch of the program costs. */
+ * It is in a header to be inlined into the launching hook: what it costs, every kernel launch of the program costs. */
 #ifndef SPILLWAY_SHIM_FAST_PATH_H
 #define SPILLWAY_SHIM_FAST_PATH_H
 #include "layout.h"
@@ -12,14 +12,14 @@
 #include "status.h"
 #include "pointer_tables.h"
 
-/* What uses are noted with; the arena of device 0 is at hand, since most programs have no other. */
+/* What a use is noted with. The arena of device 0 is at hand, since most programs use no other device. */
 struct spw_fast_path {
-    CUdeviceptr arena, low; /* low: of all arenas */
+    CUdeviceptr arena, low; /* `low` is the lowest address of all arenas */
     uint64_t arena_bytes, all_bytes;
     unsigned shift;
     struct spw_object **table;
     struct spw_stream *stream;
-    uint64_t plain; /* of an object that this stream used last */
+    uint64_t plain; /* the word of an object that needs no attention and that this stream used last */
     uint64_t number, tick;
 };
 
@@ -37,13 +37,15 @@ static inline void spw_fast_path_begin(struct spw_fast_path *q, struct spw_strea
     q->tick = ++spw_tick;
 }
 
-/* As spw_fast_path_use(), for an address outside of the first arena, or an object that is not as plain as could be. */
+/* The same as spw_fast_path_use(), for an address outside of the first arena, or an object that another stream used last or
+ * that needs attention. */
 bool spw_fast_path_use_rarely(struct spw_stream *s, uint64_t number, uint64_t tick, CUdeviceptr a, bool writes)
     __attribute__((cold));
 
-/* Notes the use of what lies at an address. False when it needs a closer look. What lies nowhere, or is nobody's any more,
- * is left alone: a number that looks like an address, a stale one. When a later address of the operation needs the closer
- * look, the notes taken here stay: they only say more than is true, of a number that no operation will have. */
+/* Notes the use of the object at an address. Returns false if it needs a closer look. Ignores an address at which nothing
+ * lies, or a cached block: such a word only looks like an address, or is a stale one. If a later address of the operation
+ * needs the closer look, the uses noted so far stay. They do no harm: they claim a use by a number that no operation will
+ * have. */
 static inline bool spw_fast_path_use(const struct spw_fast_path *q, CUdeviceptr a, bool writes)
 {
     uint64_t offset = a - q->arena;
@@ -75,7 +77,7 @@ static inline bool spw_fast_path_words(const struct spw_fast_path q, const struc
 struct spw_launch {
     CUfunction function;
     unsigned grid[3], block[3], shared_bytes;
-    unsigned attribute_count; /* what else the driver is told; it is not recognised by that */
+    unsigned attribute_count; /* further attributes for the driver; the launch is not recognised by these */
     CUlaunchAttribute *attributes;
 };
 
@@ -94,7 +96,8 @@ static inline __attribute__((always_inline)) bool spw_fast_path_uses(struct spw_
     return spw_fast_path_words(*ret_q, layout, params);
 }
 
-/* Where operations are told of. Nothing is noted of one that gets a closer look: that may know better what it writes. */
+/* The same while a plan follower is told of operations: only for the launch that is expected next. For any other nothing is
+ * noted, since the closer look may know better what it writes. */
 static inline __attribute__((always_inline)) bool
 spw_fast_path_planned_uses(struct spw_fast_path *ret_q, struct spw_stream *s, const struct spw_launch *launch,
                            const struct spw_layout *layout, void *const *params)
@@ -106,8 +109,8 @@ spw_fast_path_planned_uses(struct spw_fast_path *ret_q, struct spw_stream *s, co
     return true;
 }
 
-/* Begins a launch whose every parameter that could be an address is one word (no spans in the layout). The stream on which
- * it was numbered, and spw_op_end_on() follows; NULL: it needs a closer look, use spw_op_begin(). */
+/* Begins a launch in which every parameter that could be an address is one word (the layout has no spans). Returns the
+ * stream on which it was numbered; spw_op_end_on() has to follow. NULL: it needs a closer look, use spw_op_begin(). */
 static inline __attribute__((always_inline)) struct spw_stream *
 spw_fast_path_launch(const struct spw_launch *launch, CUstream handle, const struct spw_layout *layout, void *const *params)
 {
@@ -117,7 +120,7 @@ spw_fast_path_launch(const struct spw_launch *launch, CUstream handle, const str
     if (s && !spw_pointer_tables_any() &&
         (spw_plan_follower_any ? spw_fast_path_planned_uses(&q, s, launch, layout, params)
                                : spw_fast_path_uses(&q, s, layout, params))) {
-        atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire); /* nothing is recorded in between */
+        atomic_fetch_add_explicit(&s->in_call, 1, memory_order_acquire); /* no mark is recorded in between */
         if (SPW_STATUS_IS_TIME(q.tick))
             spw_status_publish_locked(false);
         spw_unlock();

@@ -1,4 +1,4 @@
-/* give_way.c - whether what we hold ourselves is all that is in somebody's way; if so, it goes. */
+/* give_way.c - finds out whether spillway's own memory is all that is in the way; if so, gives it back. */
 #include "give_way.h"
 
 #include "digest.h"
@@ -43,7 +43,7 @@ uint64_t spw_give_way_displaced_locked(const struct spw_device *d)
     return spw_plan_follower_any && own_bytes(d) ? UINT64_C(1) << d->granule_shift : 0;
 }
 
-/* Nothing is dropped meanwhile, and nothing can be behind it: nobody knows any more how to make what there is. */
+/* Nothing is dropped meanwhile, so no dropped block can be left behind that nobody knows how to make any more. */
 bool spw_give_way_unlocking(struct spw_device *d, uint64_t lacking_bytes, struct spw_stream *s)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -1,4 +1,4 @@
-/* graph_memory.c - what graphs have reserved, what those may reserve that were not launched yet, and the bill for both. */
+/* graph_memory.c - counts what graphs have reserved and what unlaunched graphs may still reserve, and charges both. */
 #include "graph_memory.h"
 
 #include <errno.h>
@@ -11,14 +11,14 @@
 #include "log.h"
 #include "tables.h"
 
-/* What the nodes of a graph, or of an executable one, allocate on one device. */
+/* What the nodes of a graph, or of an executable graph, allocate on one device. */
 struct share {
     struct {
         const void *graph;
         struct spw_device *device;
     } key;
     uint64_t bytes;
-    uint64_t promised_bytes; /* of these, not reserved yet */
+    uint64_t promised_bytes; /* of these, the bytes that are not reserved yet */
     bool lost;
     UT_hash_handle hh;
 };
@@ -28,7 +28,7 @@ static struct share *shares;
 
 static const char what_grew[] = "memory that graphs allocate";
 
-/* False: the driver does not tell, as those before 11.4, which have no such memory. */
+/* Returns false if the driver does not say, as those before 11.4, which have no such memory. */
 static bool ask_reserved(const struct spw_device *d, uint64_t *ret_bytes)
 {
     cuuint64_t bytes = 0;
@@ -39,7 +39,7 @@ static bool ask_reserved(const struct spw_device *d, uint64_t *ret_bytes)
     return true;
 }
 
-/* The driver may have taken more than was promised: room is made for it, late. Without an answer the bill stays. */
+/* If the driver has reserved more than was promised, makes room for it late. Without an answer the charge stays. */
 static void settle(struct spw_device *d)
 {
     uint64_t reserved;
@@ -63,7 +63,7 @@ static struct share *find(const void *graph, struct spw_device *d)
     return s;
 }
 
-/* NULL: no memory to remember it by; what it was promised stays on the bill. */
+/* NULL: there is no memory for the record; what the graph was promised stays charged. */
 static struct share *find_or_add(const void *graph, struct spw_device *d)
 {
     struct share *s = find(graph, d);
@@ -85,7 +85,7 @@ int spw_graph_memory_promise(struct spw_graph_promise *p, struct spw_device *d, 
     const uint64_t granule = d ? (uint64_t)1 << d->granule_shift : 1;
     *p = (struct spw_graph_promise){0};
     if (!d || __builtin_add_overflow(bytes, granule - 1, &bytes))
-        return 0; /* of the latter the driver knows what to say */
+        return 0; /* of the overflow, the driver says itself what is wrong */
     bytes &= ~(granule - 1);
     const int r = spw_unmanaged_take(d, bytes, call);
     if (r < 0)
@@ -101,7 +101,7 @@ int spw_graph_memory_promise(struct spw_graph_promise *p, struct spw_device *d, 
     return 0;
 }
 
-/* Whether the driver has reserved memory for the node already. What a launch meanwhile reserved may look so. */
+/* True if the driver has reserved memory for the node already. A launch meanwhile may look like that. */
 static bool is_reserved(const struct spw_graph_promise *p)
 {
     uint64_t now;
@@ -139,7 +139,7 @@ CUgraph spw_graph_memory_captured_into(CUstream stream)
 
 /* ---- executable graphs ---- */
 
-/* What was instantiated before may be launched anew after its memory was given back. */
+/* A graph that was instantiated before may be launched again after its memory was given back. */
 static int promise_again(CUgraph graph, struct spw_device *d)
 {
     spw_lock();
@@ -176,7 +176,7 @@ void spw_graph_memory_instance(CUgraph graph, CUgraphExec exec)
         struct share *to = from && from->promised_bytes ? find_or_add(exec, &spw_devices[i]) : NULL;
         if (!to)
             continue;
-        stop_waiting_locked(to); /* a handle that comes again */
+        stop_waiting_locked(to); /* a handle that the driver gives out again */
         to->promised_bytes = from->promised_bytes;
         from->promised_bytes = 0;
     }

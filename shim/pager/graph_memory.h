@@ -1,43 +1,45 @@
-/* graph_memory.h - memory that graphs allocate themselves, on the bill of its device (unmanaged.h).
+/* graph_memory.h - charges memory that graphs allocate themselves to the budget of its device (unmanaged.h).
  *
- * The driver says how much it has reserved for graphs, and nothing of what it will. An allocation is on the bill from the
- * moment at which it becomes a node, as the program expects to be refused there, and what the driver reserves for it is not
- * counted twice: a device's bill is what is reserved and what graphs that were not launched yet may have reserved for them.
- * What is reserved stays so until the driver gives it back (cuDeviceGraphMemTrim), whatever becomes of the graph. */
+ * The driver says how much it has reserved for graphs, but not how much it will reserve. An allocation is charged from the
+ * moment at which it becomes a node, since that is where a program expects to be refused. What the driver reserves for it
+ * later is not charged twice: a device is charged for what is reserved, and for what graphs that were not launched yet may
+ * still have reserved. Reserved memory stays so until the driver gives it back (cuDeviceGraphMemTrim), whatever becomes of
+ * the graph. */
 #ifndef SPILLWAY_SHIM_GRAPH_MEMORY_H
 #define SPILLWAY_SHIM_GRAPH_MEMORY_H
 #include "ledger.h"
 
 struct spw_graph_promise {
-    struct spw_device *device; /* NULL: on nobody's bill */
+    struct spw_device *device; /* the device that is charged; NULL: nobody is */
     uint64_t bytes, reserved_bytes, launches;
 };
 
-/* Before a node is made that allocates: 0, or -ENOMEM where the budget cannot hold that too, which is said. No lock held in
- * any of these. */
+/* Call before an allocation node is made: charges `bytes`. Returns 0, or -ENOMEM if the budget cannot hold that too, which
+ * is logged. Call this and all other functions here with no lock held. */
 int spw_graph_memory_promise(struct spw_graph_promise *p, struct spw_device *d, uint64_t bytes, const char *call);
 
-/* The same for an allocation node with these parameters; NULL: for none. */
+/* The same for an allocation node with these parameters; NULL stands for no such node. */
 int spw_graph_memory_promise_node(struct spw_graph_promise *p, const CUDA_MEM_ALLOC_NODE_PARAMS *params);
 
-/* The driver has answered. `graph`: what the node is in; NULL: not known, and what was promised stays so. */
+/* Call when the driver has answered. `graph` is the graph that the node is in; NULL: it is not known, and the promise stays
+ * charged. */
 void spw_graph_memory_answered(const struct spw_graph_promise *p, CUgraph graph, bool made);
 
-/* The graph that a stream captures into; NULL: none, or none that the driver tells. */
+/* Returns the graph that the stream captures into; NULL if it captures none, or the driver does not say which. */
 CUgraph spw_graph_memory_captured_into(CUstream stream);
 
-/* Before a graph is made executable that may have been before: 0, or -ENOMEM as above. Then, with its success, and what the
- * driver made (NULL: it refused). */
+/* Call before a graph is made executable, which may have been done before: returns 0, or -ENOMEM as above. After 0, call
+ * spw_graph_memory_instance() with what the driver made (NULL: it refused). */
 int spw_graph_memory_before_instance(CUgraph graph);
 void spw_graph_memory_instance(CUgraph graph, CUgraphExec exec);
 
-/* A graph was launched or uploaded: what it allocates is reserved by now. */
+/* Call when a graph was launched or uploaded: what it allocates is reserved by now. */
 void spw_graph_memory_launched(CUgraphExec exec);
 
-/* A graph or an executable one is about to go: before the driver may give its handle out again. */
+/* Call before a graph or an executable graph is destroyed, since the driver may give its handle out again. */
 void spw_graph_memory_forget(const void *graph);
 
-/* What the driver has reserved may have changed. */
+/* Call when what the driver has reserved may have changed. */
 void spw_graph_memory_settle(void);
 
 void spw_graph_memory_reset(void); /* forgets everything: for tests */

@@ -1,4 +1,4 @@
-/* handed.c - the blocks that a thread has handed to a library, each held until it is submitted. */
+/* handed.c - keeps the list of blocks that a thread has handed to a library, and holds them until they are submitted. */
 #include "handed.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ struct piece {
     const char *name;
     uint64_t number;
     CUdeviceptr address;
-    struct spw_block *block; /* held; NULL: a small allocation, which stays */
+    struct spw_block *block; /* held; NULL: a small allocation, which is always resident */
     bool is_written;
 };
 
@@ -26,7 +26,7 @@ static _Thread_local struct list {
     unsigned count, room;
 } list;
 
-/* The stream cannot be waited for now, so it is still there, and nobody has taken its memory. */
+/* The operation has been begun and not ended, so the memory is still there and nobody has taken it. */
 static void hold(struct piece piece)
 {
     spw_lock();
@@ -56,7 +56,7 @@ static int run_op(const struct piece *pieces, unsigned count, unsigned read_only
         hits[i] = pieces[i].address;
     int r = spw_op_begin(&op);
     if (r < 0)
-        return r == -ENODEV ? 0 : r; /* no such stream: the library says so */
+        return r == -ENODEV ? 0 : r; /* no such stream: the library says so itself */
     spw_duration_before(op.timed);
     spw_duration_after(op.timed, true);
     for (unsigned i = 0; i < count && then; i++)

@@ -1,4 +1,4 @@
-/* host_memory.c - the pool of pinned host memory, by the driver's means and within the limit. */
+/* host_memory.c - makes the pool of pinned host memory, with the driver's functions and within the limit. */
 #include "host_memory.h"
 
 #include <stdlib.h>
@@ -22,7 +22,8 @@ static int pin(void *ctx, void *address, size_t bytes)
     return spw_result(SPW_ASK(cuMemHostRegister_v2, address, bytes, CU_MEMHOSTREGISTER_PORTABLE));
 }
 
-/* What was registered while a context was current goes with that context: then there is nothing to undo. */
+/* Host memory that was registered while a context was current is unregistered with that context: then there is nothing to
+ * undo. */
 static int unpin(void *ctx, void *address, size_t bytes)
 {
     (void)ctx;
@@ -31,8 +32,8 @@ static int unpin(void *ctx, void *address, size_t bytes)
     return r == CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED ? 0 : spw_result(spw_ask_answer("cuMemHostUnregister", r));
 }
 
-/* What the driver allocates goes with the context that was current then. Only a primary context stays as long as we do; in
- * one that the program made, and may destroy, tensors of others would be lost. */
+/* Host memory that the driver allocates is freed with the context that was current then. Only a primary context lives as
+ * long as spillway; in a context that the program made, and may destroy, tensors of other contexts would be lost. */
 static bool in_primary_context(void)
 {
     CUcontext current = NULL, primary = NULL;

@@ -1,4 +1,4 @@
-/* mover.c - maps, unmaps and copies of blocks, and the host memory that they are copied to. */
+/* mover.c - maps, unmaps and copies blocks, and manages their host copies. */
 #include "mover.h"
 
 #include <errno.h>
@@ -64,14 +64,14 @@ static bool is_void(const struct spw_block *b)
     return spw_object_dirty(&b->object) || !b->host_copy_valid || spw_object_is_cached(&b->object);
 }
 
-/* It is there, and nothing that was made again is about to be held against its host copy. */
+/* The block is resident, and nothing that was made again is about to be compared with its host copy. */
 static bool can_do_without_host_copy(const struct spw_block *b)
 {
     return b->host_copy && !(b->object.attention & (SPW_ABSENT | SPW_EVICTING | SPW_UNVERIFIED));
 }
 
-/* Host copies of resident blocks, with no copy in flight: those that are void, or any; until so many bytes are given back.
- */
+/* Drops host copies of resident blocks that have no copy in flight, void ones or `any`, until `most` bytes are given
+ * back. */
 static uint64_t drop_idle_host_copies(struct spw_device *d, bool any, uint64_t most)
 {
     uint64_t given = 0;
@@ -87,7 +87,7 @@ static uint64_t drop_idle_host_copies(struct spw_device *d, bool any, uint64_t m
     return given;
 }
 
-/* The copies of one whose host copy could go but for them: the oldest that came back. */
+/* Returns the copies in flight that alone keep a host copy from being dropped: those of the block that came back first. */
 static bool find_copies_in_flight(const struct spw_device *d, struct spw_uses *ret_copies)
 {
     const struct spw_block *first = NULL;
@@ -128,7 +128,7 @@ static bool drop_void_host_copies(void)
     return given;
 }
 
-/* No copy that may be in flight writes or reads it. */
+/* True if no copy in flight writes or reads the host copy. */
 static bool can_lie_elsewhere_on_host(struct spw_device *d, const struct spw_block *b)
 {
     return b->host_copy && spw_copies_done_locked(d, b);
@@ -140,7 +140,7 @@ static int by_host_copy(const void *a, const void *b)
     return x->host_copy < y->host_copy ? -1 : x->host_copy > y->host_copy;
 }
 
-/* Where there is room for so much, though not in one place, what lies on the host moves together. */
+/* Moves host copies together if there is room for `bytes` in all, though not in one place. */
 static bool close_gaps_on_host(size_t bytes)
 {
     struct spw_hostpool *pool = spw_host_memory_pool_locked();
@@ -166,7 +166,7 @@ static bool close_gaps_on_host(size_t bytes)
     return any;
 }
 
-enum { PASSES = 8 }; /* what moves leaves a gap for another */
+enum { PASSES = 8 }; /* each move leaves a gap for another */
 
 static int host_take_or_recycle(size_t bytes, void **ret_address)
 {
@@ -180,7 +180,7 @@ static int host_take_or_recycle(size_t bytes, void **ret_address)
 
 /* ---- a context goes ---- */
 
-/* Tensors of other contexts may have copies of theirs on it: they complete first. */
+/* Tensors of other contexts may have copies on this stream: these complete first. */
 static void end_stream(const struct spw_stream *s)
 {
     if (!s)
@@ -189,7 +189,7 @@ static void end_stream(const struct spw_stream *s)
     (void)SPW_ASK(cuStreamDestroy_v2, s->handle);
 }
 
-/* The next copy streams count from another number. */
+/* The next copy streams count from the beginning again. */
 static void forget_copies(struct spw_device *d)
 {
     for (uint32_t i = 0; i < d->block_count; i++) {
@@ -216,12 +216,13 @@ void spw_mover_context_gone_locked(CUcontext context)
         end_stream(m->in);
         end_stream(m->beside);
         spw_unmap_sweep_locked(&spw_devices[i], 0);
-        *m = (struct spw_mover){0}; /* their records go with the context's streams */
+        *m = (struct spw_mover){0}; /* the records of the streams go with the context */
         forget_copies(&spw_devices[i]);
     }
 }
 
-/* A cached block's host copy waits for the block's next owner, who waits for the copying. */
+/* The host copy of a cached block stays until the block's next owner, who waits for the copy, or until that copy is
+ * done. */
 void spw_mover_give_back_host_memory_locked(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -257,7 +258,7 @@ static int set_access(const struct spw_device *d, const struct spw_block *b)
     return spw_result(SPW_ASK(cuMemSetAccess, b->address, bytes, list, access_list(d, list)));
 }
 
-/* Maps the block's pieces behind the first *mapped of them, and counts these. */
+/* Maps the block's pieces after the first *mapped of them, and counts them there. */
 static int map_pieces(const struct spw_device *d, const struct spw_block *b, uint32_t *mapped)
 {
     uint64_t done = 0;
@@ -275,7 +276,8 @@ static int map_pieces(const struct spw_device *d, const struct spw_block *b, uin
     return 0;
 }
 
-/* Gives back all pieces of a block of which the first `mapped` are mapped, or, where the driver refuses, the others. */
+/* Gives back all pieces of a block, of which the first `mapped` are mapped; where the driver refuses to unmap, the others
+ * only. */
 static int give_back(struct spw_device *d, struct spw_block *b, uint32_t mapped)
 {
     spw_phys_pool_give_locked(&d->handles, &b->memory, mapped);
@@ -286,7 +288,7 @@ static int give_back(struct spw_device *d, struct spw_block *b, uint32_t mapped)
     return r;
 }
 
-/* Others may still be at what was taken from the pool behind its first `had` pieces. */
+/* Fences the block if others may still use the pieces that were taken from the pool after its first `had`. */
 static void fence(struct spw_device *d, struct spw_block *b, uint32_t had)
 {
     b->fence = (struct spw_uses){0};
@@ -298,7 +300,7 @@ static void fence(struct spw_device *d, struct spw_block *b, uint32_t had)
     spw_uses_merge_locked(&b->object.uses, &b->fence);
 }
 
-/* A mapping has failed; it may be for being the second one of its memory. */
+/* A mapping has failed, perhaps because it was the second one of that memory. */
 static int refuse_aliases(struct spw_device *d)
 {
     spw_info("device %d: the driver has refused to map memory, some of which is mapped elsewhere: it is unmapped first from "
@@ -316,7 +318,7 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
     uint32_t mapped = had, missing = b->granules - b->memory.granules;
     int r = spw_unmap_now_locked(d, b);
     if (r == 0 && missing && !spw_phys_pool_suits_locked(&d->handles, missing))
-        spw_unmap_sweep_locked(d, 0); /* what is mapped nowhere any more can be made into a piece that fits */
+        spw_unmap_sweep_locked(d, 0); /* a piece that is no longer mapped anywhere can be made into one that fits */
     if (r == 0 && missing)
         r = spw_phys_pool_take_locked(&d->handles, missing, &b->memory);
     if (r < 0)
@@ -327,8 +329,8 @@ int spw_mover_attach_locked(struct spw_device *d, struct spw_block *b)
     if (r == 0)
         r = set_access(d, b);
     if (r < 0) {
-        if (!had || spw_uses_done_locked(&b->object.uses)) /* what it had kept may be in use */
-            (void)give_back(d, b, mapped);                 /* or it is stuck */
+        if (!had || spw_uses_done_locked(&b->object.uses)) /* the memory that it had kept may be in use */
+            (void)give_back(d, b, mapped);                 /* on failure the block keeps it */
         return r;
     }
     spw_moved.map_count++;
@@ -473,8 +475,8 @@ int spw_mover_copy_out_locked(struct spw_device *d, struct spw_block *b)
     }
     r = copy_on(s, b, true);
     (void)spw_stream_next_locked(s);
-    /* Pieces that were submitted are in flight even when a later one failed: they are a use in any case. They come after all
-     * others, so whoever waits for them need not look at those. */
+    /* Pieces that were submitted are in flight even if a later one failed, so they count as a use in any case. They come
+     * after all other uses, so whoever waits for them need not look at those. */
     spw_copy_streams_reads_locked(b, s, gated);
     spw_uses_gather_locked(&b->object.uses, s, b->leave_number);
     if (r < 0) {

@@ -1,4 +1,4 @@
-/* owed.c - puts back what small allocations held. */
+/* owed.c - puts back what small allocations held before a replay. */
 #include "owed.h"
 
 #include <errno.h>

@@ -1,5 +1,4 @@
-/* own_memory.c - the blocks that are the stash of a device and the workspace of replays, and the room for its ring of
- * digests. */
+/* own_memory.c - makes the blocks for a device's stash and the workspace of replays, and room for its ring of digests. */
 #include "own_memory.h"
 
 #include <errno.h>
@@ -13,7 +12,7 @@
 #include "stash.h"
 #include "unmanaged.h"
 
-/* Resident for good, and no allocation of the program's. */
+/* Makes a block that is resident for good and is no allocation of the program. */
 static int make_pinned_unlocking(struct spw_device *d, uint64_t bytes, struct spw_block **ret_block)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -1,28 +1,30 @@
-/* own_memory.h - device memory that is taken for what we do ourselves, within the budget: made room for where memory is
- * short.
+/* own_memory.h - provides the device memory that spillway needs for itself, within the budget, and makes room for it where
+ * memory is short.
  *
- * All need the device's slow lock and the engine lock, which they let go of while they wait for the GPU. One of them is
- * called before the first digest is asked for, which is on no bill otherwise. */
+ * All functions but one need the device's slow lock and the engine lock, which is released while they wait for the GPU. One
+ * of the functions that make a stash or open digests has to be called before the first digest is asked for: otherwise the
+ * memory of digests is not charged to the budget. */
 #ifndef SPILLWAY_SHIM_OWN_MEMORY_H
 #define SPILLWAY_SHIM_OWN_MEMORY_H
 #include "ledger.h"
 
-/* There is a stash (stash.h) for the device when this returns 0. -ENOMEM: no room for it now. */
+/* Makes the device's stash (stash.h) if there is none. Returns 0; -ENOMEM if there is no room for it now; or another
+ * failure. */
 int spw_stash_ready_unlocking(struct spw_device *d);
 
-/* There is memory for replays of launches that have a workspace, as large as the largest that was seen, when this returns 0.
- * -ENOMEM: no room for it now, or a smaller one is in use already: launches that need more are not run again. */
+/* Makes the memory for replays of launches that have a workspace, as large as the largest seen so far. Returns 0; -ENOMEM
+ * if there is no room for it now, or a smaller one exists: then launches that need more are not replayed. */
 int spw_workspace_ready_unlocking(struct spw_device *d);
 
-/* The stash and that memory go to the cache, if nothing is kept in the one and nobody would work in the other; they are
- * taken again when they are wanted. Only where neither goes, and what an operation lacks is no more than digests take, these
- * go instead, until the budget is raised (digest.h). True: some went. */
+/* Gives the stash and the workspace to the cache, if the stash keeps nothing and no recorded operation would use the
+ * workspace; they are made again when they are wanted. If neither can go, and an operation lacks no more than digests take,
+ * releases the memory of digests instead, until the budget is raised (digest.h). Returns true if something was released. */
 bool spw_own_memory_give_unlocking(struct spw_device *d, uint64_t lacking_bytes);
 
-/* The bytes of the budget that it takes, or will take once a plan with replays begins. */
+/* Returns the bytes of the budget that the workspace takes, or will take once a plan with replays begins. Engine lock. */
 uint64_t spw_workspace_bytes_locked(const struct spw_device *d);
 
-/* Makes what digests (digest.h) of the device need before the first one. From then on asking for one does so too, as far as
- * that needs no waiting. Fails as that does. */
+/* Makes what the device needs before its first digest (digest.h). From then on, asking for a digest also makes what is
+ * missing, as far as that needs no waiting. Fails as that does. */
 int spw_digests_open_unlocking(struct spw_device *d, CUcontext context);
 #endif

@@ -34,7 +34,7 @@ static int add_pack(struct spw_device *d, size_t bytes, struct spw_stream *s, CU
     return r;
 }
 
-/* A slot, booked, and its former users out of the way. -ENOSPC: there is none that can be used now. */
+/* Takes and books a slot, with its former users out of the way. -ENOSPC: there is none that can be used now. */
 static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
                      struct spw_mempool_stats *pool, CUdeviceptr *ret_address)
 {
@@ -48,13 +48,13 @@ static int take_slot(struct spw_device *d, size_t bytes, struct spw_stream *s, C
     *ret_address = spw_pack_slot_address(pack, slot);
     spw_alloc_book(d, pool, bytes);
     spw_mempool_note_reserved(pool, d);
-    if (must_wait) { /* of other gaps as well, which others may take meanwhile */
+    if (must_wait) { /* `former` covers other gaps too, which others may take meanwhile */
         struct spw_uses former = pack->former;
         r = spw_alloc_get_past_uses_unlocking(&former, s);
     }
     if (r < 0)
         (void)spw_packed_free_locked(d, pack->block, *ret_address, NULL);
-    return r == -EBUSY ? -ENOSPC : r; /* it cannot be waited for while something is captured: one of a new pack */
+    return r == -EBUSY ? -ENOSPC : r; /* it cannot be waited for while a stream is capturing: take one of a new pack */
 }
 
 int spw_packed_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw_stream *s, CUcontext context,
@@ -62,7 +62,7 @@ int spw_packed_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     int r = take_slot(d, bytes, s, context, pool, ret_address);
-    while (r == -ENOSPC) { /* another thread may take all of a new pack before we are back */
+    while (r == -ENOSPC) { /* another thread may take all of a new pack before this one takes a slot */
         r = add_pack(d, bytes, s, context);
         if (r == 0)
             r = take_slot(d, bytes, s, context, pool, ret_address);
@@ -73,6 +73,6 @@ int spw_packed_allocate_unlocking(struct spw_device *d, size_t bytes, struct spw
 void spw_packed_free_all_locked(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    for (uint32_t left = b->pack->count; left; left--) /* the last one takes the pack along, and perhaps the block */
+    for (uint32_t left = b->pack->count; left; left--) /* the last one ends the pack, and perhaps the block */
         (void)spw_packed_free_locked(d, b, spw_pack_slot_address(b->pack, &b->pack->slots[0]), NULL);
 }

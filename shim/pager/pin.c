@@ -1,4 +1,4 @@
-/* pin.c - keeps allocations resident for good: what graphs, textures and other processes know by address. */
+/* pin.c - keeps allocations resident for ever: those that graphs, textures and other processes know by address. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,10 +25,10 @@ _Thread_local int spw_pin_failure;
 static const char *pinned_why = "";
 static const char why_earlier[] = "a graph, a texture or a variable may have its address from an earlier allocation";
 
-/* What is under way with its bytes, or with the memory where they are. */
+/* Something is in flight with its bytes, or with the memory where they are. */
 #define UNDER_WAY ((uint32_t)SPW_RESTORING | SPW_COPYING | SPW_FENCED)
 
-/* What puts bytes there, or is at the memory still, is waited for. What reads them need not be: a copy out may be behind
+/* Waits for copies into the block and for former users of its memory. A copy out need not be waited for: it may come after
  * what the program does next, and is void from here on. */
 static int let_arrive_unlocking(struct spw_device *d, struct spw_block *b)
 {
@@ -45,8 +45,8 @@ static int let_arrive_unlocking(struct spw_device *d, struct spw_block *b)
     return r == -ETIME ? 0 : r;
 }
 
-/* The block's bytes are in place for any stream when this returns 0. Nothing that is made of it is dropped meanwhile: nobody
- * tells when it is written from here on. */
+/* Brings the bytes in place for any stream, and pins the block. Nothing that is made from it is dropped meanwhile, since
+ * from here on nobody tells when the block is written. */
 static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
 {
     int r = 0;
@@ -72,7 +72,7 @@ static int bring_in_for_good(struct spw_device *d, struct spw_block *b)
 static int pin_slab(struct spw_device *d, struct spw_slab *slab)
 {
     int r = 0;
-    slab->pinned = true; /* nothing is dropped for what it holds from here on */
+    slab->pinned = true; /* from here on nothing is dropped that would be made from its contents */
     for (uint32_t i = 0; i < slab->slot_count && r == 0; i++)
         if (slab->slots[i].content.needed || slab->slots[i].lent)
             r = spw_rescue_unlocking(d, &slab->slots[i].content, true, NULL);
@@ -101,7 +101,7 @@ static int by_address(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* What is not in place yet of all that is to be, each once; without memory, as often as it is due. */
+/* Returns the bytes of all due blocks that are not pinned yet, each counted once; without memory for sorting, each time. */
 static uint64_t due_bytes(const struct spw_device *d, const struct due *due)
 {
     CUdeviceptr *sorted = malloc(due->count * sizeof(*sorted));
@@ -127,7 +127,7 @@ static uint64_t lacking_at(const struct spw_device *d, CUdeviceptr address)
     return due_bytes(d, &due);
 }
 
-/* Beside what stays in place already, so many bytes were to. */
+/* `bytes` would have to stay in addition to what stays already. */
 static void say_what_does_not_fit_locked(const struct spw_device *d, uint64_t bytes, const char *why)
 {
     static struct spw_log_threshold told;
@@ -147,7 +147,8 @@ static void say_what_does_not_fit_locked(const struct spw_device *d, uint64_t by
                     SPW_MIB(bytes), d->ordinal, why);
 }
 
-/* One of what is due (NULL: nobody is told what does not fit). 0 or a negative result, which was said. */
+/* Pins one address of those that are due. With `due` NULL nothing is logged if it does not fit. Returns 0 or a negative
+ * result. */
 static int pin(CUdeviceptr address, const struct due *due, const char *why)
 {
     struct spw_device *d = spw_device_of_address(address);
@@ -240,8 +241,8 @@ static void say_what_does_not_fit_of_blocks_locked(const struct spw_device *d, b
     say_what_does_not_fit_locked(d, bytes, all ? "everything is" : why_earlier);
 }
 
-/* All blocks of a device, or those where addresses last. The list may change while the lock is let go of: then from the
- * start. */
+/* Pins all blocks of a device, or those in which addresses last. Starts again if the list changes while the lock is
+ * released. */
 static void pin_blocks(struct spw_device *d, bool all)
 {
     struct spw_context_guard guard;
@@ -297,7 +298,7 @@ void spw_pin_all_of_nodes(void)
     pin_blocks_of_all(false);
 }
 
-/* What could not be pinned is tried again before the next one. */
+/* What could not be pinned is tried again before the next graph. */
 void spw_pin_before_graph(void)
 {
     const int earlier = spw_pin_failure;
@@ -320,7 +321,7 @@ uint64_t spw_pinned_bytes_locked(const char **ret_why)
         const struct spw_device *d = &spw_devices[i];
         for (uint32_t k = 0; k < d->block_count; k++)
             if (d->blocks[k]->pinned && spw_object_at_locked(d->blocks[k]->address) == &d->blocks[k]->object)
-                bytes += spw_block_mapped_bytes(d, d->blocks[k]); /* and not the slabs */
+                bytes += spw_block_mapped_bytes(d, d->blocks[k]); /* without the slabs */
     }
     return bytes;
 }

@@ -1,9 +1,9 @@
-/* pinning.c - pins, and tells whether that failed. */
+/* pinning.c - pins, and returns whether that failed. */
 #include "pinning.h"
 
 #include "pin.h"
 
-/* An earlier failure stays where nothing fails now. */
+/* Restores an earlier failure if nothing has failed since. */
 static int failure_since(int earlier)
 {
     const int failure = spw_pin_failure;

@@ -1,9 +1,9 @@
-/* pinning.h - pin.h as pointer tables need it, which are below it. */
+/* pinning.h - offers the functions of pin.h to pointer tables, which are a layer below it. */
 #ifndef SPILLWAY_SHIM_PINNING_H
 #define SPILLWAY_SHIM_PINNING_H
 #include "ours.h"
 #include "pointer_tables.h"
 
-/* What fails is remembered by spw_pin_failure as well. */
+/* A failure is also left in spw_pin_failure. */
 extern const struct spw_pinning spw_pinning SPW_OURS;
 #endif

@@ -1,5 +1,5 @@
-/* pointer_tables.c - the addresses that the program stored in device memory, as one array sorted by the place they were
- * stored at. */
+/* pointer_tables.c - keeps the addresses that the program stored in device memory in one array, sorted by where they are
+ * stored. */
 #include "pointer_tables.h"
 
 #include <pthread.h>
@@ -21,7 +21,7 @@ atomic_uint spw_pointer_tables_being_told;
 /* Guards all of the following. A leaf: nothing is called with it held. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct spw_stored_words words; /* spw_pointer_tables_words of them */
-static const char *pin_all_reason;    /* NULL until graphs make every table readable at any time */
+static const char *pin_all_reason;    /* NULL until graphs may read any table at any time */
 
 static int replace_locked(CUdeviceptr low, CUdeviceptr high, const struct spw_stored_word *added, size_t count)
 {
@@ -31,7 +31,7 @@ static int replace_locked(CUdeviceptr low, CUdeviceptr high, const struct spw_st
     return r;
 }
 
-/* 0, or the last failure. */
+/* Returns 0, or the last failure. */
 static int pin_members(const struct spw_pinning *pinning, const struct spw_stored_word *list, size_t count, const char *why)
 {
     int failure = 0;
@@ -43,7 +43,7 @@ static int pin_members(const struct spw_pinning *pinning, const struct spw_store
     return failure;
 }
 
-/* Puts the words of a copy in place. No lock held. */
+/* Notes the words of a copy at their places. No lock held. */
 static void store(const struct spw_pinning *pinning, CUdeviceptr destination, size_t bytes,
                   const struct spw_stored_word *added, size_t added_count)
 {
@@ -62,15 +62,15 @@ static void store(const struct spw_pinning *pinning, CUdeviceptr destination, si
 
 /* ---- what a copy from the host contains ---- */
 
-enum { STRETCH = 64 }; /* words that are looked at together */
+enum { STRETCH = 64 }; /* words that are checked together */
 
 static bool any_in_arena(const char *from, unsigned count)
 {
     return spw_any_word_in(from, count, spw_arena_low, spw_arena_high - spw_arena_low);
 }
 
-/* The words of the source that are addresses of the arena, looked for where their destination is aligned. Returns how
- * many there are; writes the first `limit` of them. */
+/* Finds the words of the source that are addresses of the arena and whose destination is aligned. Returns how many there
+ * are and writes the first `limit` of them. */
 static size_t find_addresses(CUdeviceptr destination, const void *source, size_t bytes, struct spw_stored_word *list,
                              size_t limit)
 {
@@ -93,7 +93,7 @@ static size_t find_addresses(CUdeviceptr destination, const void *source, size_t
     return found;
 }
 
-/* The same for tensor maps that do not show their address. In order of place too, but among themselves. */
+/* The same for tensor maps, which do not show their address as a word. These too are in the order of their places. */
 static size_t find_tensormaps(CUdeviceptr destination, const void *source, size_t bytes, struct spw_stored_word *list,
                               size_t limit)
 {
@@ -116,7 +116,7 @@ static int by_place(const void *a, const void *b)
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Without memory to note where the addresses went, what they point to is pinned at once. */
+/* Without memory to note where the addresses are stored, pins what they point to at once. */
 static void learn_without_memory(const struct spw_pinning *pinning, const void *source, CUdeviceptr destination,
                                  size_t bytes)
 {
@@ -129,7 +129,8 @@ static void learn_without_memory(const struct spw_pinning *pinning, const void *
             (void)pinning->address(one.member, why_many);
 }
 
-/* All words of the source, in order of place. NULL and 0: there are none; NULL and more: there is no memory for them. */
+/* Returns all words of the source in the order of their places. NULL with *ret_count 0: there are none; NULL with more:
+ * there is no memory for them. */
 static struct spw_stored_word *words_of(CUdeviceptr destination, const void *source, size_t bytes, size_t *ret_count)
 {
     size_t plain = find_addresses(destination, source, bytes, NULL, 0);
@@ -138,7 +139,7 @@ static struct spw_stored_word *words_of(CUdeviceptr destination, const void *sou
     struct spw_stored_word *list = plain + hidden ? malloc((plain + hidden) * sizeof *list) : NULL;
     if (!list)
         return NULL;
-    /* The program may be changing its source; what was counted bounds what is taken. */
+    /* The program may be changing its source; the first count bounds what is taken. */
     size_t n = find_addresses(destination, source, bytes, list, plain);
     n = n < plain ? n : plain;
     if (hidden) {
@@ -169,7 +170,7 @@ void spw_pointer_tables_learn(CUdeviceptr destination, const void *source, size_
     free(list);
 }
 
-/* NULL: it is not known. */
+/* Returns NULL if the word is not known. */
 static const struct spw_stored_word *known_locked(const struct spw_stored_word *word)
 {
     for (size_t i = spw_stored_words_at(&words, word->place); i < words.count && words.list[i].place == word->place; i++)
@@ -178,8 +179,8 @@ static const struct spw_stored_word *known_locked(const struct spw_stored_word *
     return NULL;
 }
 
-/* The same words, of which some may have been told of and not be there yet, beside what is known: for one place there may
- * then be two. NULL: no memory. */
+/* Returns the known words together with the words found, since a known word may come with a copy that has not run yet; one
+ * place may then have two. NULL: no memory. */
 static struct spw_stored_word *with_what_is_known_locked(CUdeviceptr low, CUdeviceptr high,
                                                          const struct spw_stored_word *list, size_t *count)
 {
@@ -312,7 +313,7 @@ int spw_pointer_tables_members(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *l
     return r < 0 ? r : (int)n;
 }
 
-/* Allocations that words led to last, so that those of one table need not all be looked up. */
+/* The allocations that the last words led to, so that not every word of a table has to be looked up. */
 struct recent {
     CUdeviceptr low[4], high[4];
     unsigned next;
@@ -326,7 +327,7 @@ static bool is_recent(const struct recent *recent, CUdeviceptr address)
     return is;
 }
 
-/* What the words in [low, high) lead to that was not met yet, appended. */
+/* Appends what the words in [low, high) lead to and that was not met yet. */
 static int reach_from_locked(CUdeviceptr low, CUdeviceptr high, CUdeviceptr *hits, unsigned n, unsigned list_room,
                              spw_meet *meet, void *context)
 {
@@ -356,7 +357,8 @@ int spw_pointer_tables_reach(CUdeviceptr *hits, unsigned count, unsigned list_ro
     for (unsigned i = 0; i < count; i++) {
         CUdeviceptr low, high;
         const enum spw_met met = meet(context, hits[i], i < given ? i : SPW_MET_IN_TABLE, &low, &high);
-        if (met == SPW_MET_NOTHING || (met == SPW_MET_AGAIN && i < given)) /* what was appended was met just then */
+        if (met == SPW_MET_NOTHING ||
+            (met == SPW_MET_AGAIN && i < given)) /* an appended address was met when it was appended */
             continue;
         int n = reach_from_locked(low, high, hits, count, list_room, meet, context);
         if (n < 0) {
@@ -388,7 +390,7 @@ void spw_pointer_tables_pin(const char *why, const struct spw_pinning *pinning)
     if (r == 0)
         return;
     spw_mutex_lock(&mutex, SPW_LOCK_LEAF);
-    pin_all_reason = NULL; /* the next one tries again */
+    pin_all_reason = NULL; /* the next graph tries again */
     spw_mutex_unlock(&mutex);
 }
 

@@ -1,4 +1,4 @@
-/* pool_reserves.c - what each pool of the driver has reserved, and what is allocated from it. */
+/* pool_reserves.c - keeps count of what each pool of the driver has reserved, and what is allocated from it. */
 #include "pool_reserves.h"
 
 #include "ask.h"
@@ -13,9 +13,9 @@ struct spw_pool_reserve {
     CUmemoryPool pool;
     struct spw_device *device;
     struct spw_reserve bill;
-    uint64_t live_bytes;   /* allocated from it, or asked for */
-    struct spw_uses frees; /* of what was allocated from it */
-    bool unused;           /* something was freed since all that can be was given back */
+    uint64_t live_bytes;   /* bytes allocated from it, or asked for */
+    struct spw_uses frees; /* the frees of what was allocated from it, as uses of streams */
+    bool unused;           /* something was freed since everything unused was given back */
     bool gone;             /* destroyed */
     struct spw_pool_reserve *next;
 };
@@ -49,7 +49,7 @@ static uint64_t settle(struct spw_pool_reserve *p)
     return spw_reserve_settle_locked(p->device, &p->bill, reserved_bytes(p));
 }
 
-/* Nothing is left of those that are destroyed. */
+/* Removes the records of destroyed pools of which nothing is left. */
 static void sweep(void)
 {
     for (struct spw_pool_reserve **at = &reserves, *p; (p = *at);) {
@@ -104,9 +104,9 @@ uint64_t spw_pool_reserve_answered_locked(struct spw_pool_reserve *p, uint64_t b
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     struct piece *piece = address ? find_piece(address) : NULL;
     p->bill.asking_bytes -= bytes;
-    if (piece) /* the driver gave it out again: what we missed is over */
+    if (piece) /* the driver gave the address out again, so the free that we missed is over */
         forget_piece(piece);
-    if (address) /* without memory for it, it counts as allocated for good */
+    if (address) /* without memory for the record it counts as allocated for good */
         SPW_TABLE_NEW(pieces, address, piece, .address = address, .from = p, .bytes = bytes, .number = ++spw_billed_last);
     else
         p->live_bytes -= bytes;
@@ -163,7 +163,7 @@ bool spw_pool_reserves_trim_locked(struct spw_device *d)
         if (p->device != d || !p->unused)
             continue;
         if (!spw_uses_done_locked(&p->frees))
-            (void)spw_uses_mark_locked(&p->frees); /* to know later */
+            (void)spw_uses_mark_locked(&p->frees); /* so that it is known later when they are done */
         else
             p->unused = false;
         if (p->pool && !p->gone)
@@ -197,7 +197,7 @@ bool spw_pool_reserves_trim_unlocking(struct spw_device *d)
     return any && spw_uses_wait_a_while_unlocking(&frees) == 0 && spw_pool_reserves_trim_locked(d);
 }
 
-/* What they still have of what was freed. */
+/* Returns the bytes that pools still hold of what was freed. */
 static uint64_t unused_bytes(const struct spw_device *d)
 {
     uint64_t bytes = 0;
@@ -212,7 +212,8 @@ void spw_pool_reserves_grow_budget_unlocking(struct spw_device *d, uint64_t byte
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     if (d->handles.budget_bytes < bytes && !spw_pool_reserves_trim_locked(d))
         (void)spw_pool_reserves_trim_unlocking(d);
-    const uint64_t began_ns = spw_now_ns(); /* who is refused can do something else: no gate is waited for without end */
+    const uint64_t began_ns =
+        spw_now_ns(); /* a gate is not waited for without end: a program that is refused can do something else */
     while (d->handles.budget_bytes < bytes && bytes - d->handles.budget_bytes <= unused_bytes(d) &&
            spw_streams_gated_locked() && spw_pool_reserves_pending_locked(d) &&
            spw_now_ns() - began_ns <= SPW_WAIT_MOST_NS) {

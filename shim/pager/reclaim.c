@@ -1,8 +1,9 @@
-/* reclaim.c - what goes when memory is short: cached blocks first, then tensors that need no copy, then the least useful.
+/* reclaim.c - decides what goes when memory is short: cached blocks first, then tensors that need no copy, then the least
+ * useful.
  *
- * The choice follows "bytes x distance" without knowing the future: how long nobody used a block stands for how long nobody
- * will (least recently used), weighted by how much of it is really needed (evicting a large tensor for a small one moves
- * bytes for nothing) and by whether its memory fits the newcomer as it is (no other pieces to map). */
+ * The choice follows "bytes x distance" without knowing the future. How long nobody used a block stands for how long nobody
+ * will (least recently used). That is weighted by how much of the block is really needed (evicting a large tensor for a
+ * small one moves bytes for nothing), and by whether its memory fits the newcomer as it is (no other pieces to map). */
 #include "reclaim.h"
 
 #include <errno.h>
@@ -24,7 +25,7 @@
 #include "drop_check.h"
 #include "uses_wait.h"
 
-enum { BATCH = 32 }; /* victims whose copies are under way at once */
+enum { BATCH = 32 }; /* victims whose copies are in flight at once */
 
 bool spw_reclaim_pressed;
 struct spw_reclaim_stalls spw_reclaim_stalls;
@@ -61,8 +62,8 @@ static double worth_evicting(const struct spw_device *d, const struct spw_block 
     return worth;
 }
 
-/* One that nobody but replays use, and that can be made again: its bytes need not be kept. Not while others are being made
- * of what is there. */
+/* True for a block that only replays use and that can be made again: its bytes need not be kept. Not while other blocks are
+ * being made from what is there. */
 static bool goes_without_trace(struct spw_device *d, struct spw_block *b)
 {
     return b->object.attention & SPW_RETAINED && !d->making && spw_object_dirty(&b->object) && spw_rematerialiser &&
@@ -70,8 +71,8 @@ static bool goes_without_trace(struct spw_device *d, struct spw_block *b)
            spw_rematerialiser->due(d, b) == SPW_DUE_NOT && spw_drop_check_passed_locked(d, b);
 }
 
-/* The block to evict next, none that is gated; the host has no room for `host_bytes` more. `out_of_use`: no other.
- * *ret_busy: some could not be looked at because another thread is submitting work on them. */
+/* Returns the block to evict next, never a gated one. The host is known to have no room for `host_bytes`. `out_of_use`:
+ * only blocks that nobody uses. Sets *ret_busy if another thread is submitting work on a candidate. */
 static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, uint64_t host_bytes, bool out_of_use,
                                        bool *ret_busy)
 {
@@ -96,10 +97,11 @@ static struct spw_block *choose_victim(struct spw_device *d, uint64_t needed, ui
     return best;
 }
 
-/* Begins to evict: a dirty block is copied out, any other just goes. The block is held until the eviction is finished. */
+/* Begins an eviction: a dirty block is copied out, any other needs no copy. The block is held until the eviction is
+ * finished. */
 static int begin_eviction(struct spw_device *d, struct spw_block *b)
 {
-    spw_transfer_forget_locked(d, b); /* it may have come back ahead of a use that is yet to come */
+    spw_transfer_forget_locked(d, b); /* it may have been prefetched for a use that is still to come */
     int r = spw_clean_check_ask_locked(d, b);
     if (r < 0)
         return r;
@@ -119,8 +121,8 @@ static int begin_eviction(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-/* Evicts until `needed` bytes have gone or nothing is left that could. 0 when at least something went; *ret_busy: not all
- * could be looked at. */
+/* Evicts until `needed` bytes are free or no block is left that could go. Returns 0 if at least one went; sets *ret_busy if
+ * a candidate could not be considered. */
 static int evict(struct spw_device *d, uint64_t needed, bool *ret_busy)
 {
     struct spw_block *going[BATCH];
@@ -137,7 +139,7 @@ static int evict(struct spw_device *d, uint64_t needed, bool *ret_busy)
             host_bytes = b->size_bytes; /* a smaller one may still find room, and a clean one needs none */
             continue;
         }
-        if (r == -EBUSY) { /* copied now, it would keep others from being copied; once it is seen out of use it can go */
+        if (r == -EBUSY) { /* its copy would keep others from being copied now; it can go once it is seen to be out of use */
             r = 0;
             (void)spw_uses_mark_locked(&b->object.uses);
             if (out_of_use)
@@ -155,7 +157,7 @@ static int evict(struct spw_device *d, uint64_t needed, bool *ret_busy)
         r = spw_transfer_finish_eviction_unlocking(d, going[i]);
         if (r == 0)
             gone++;
-        else if (first_failure == 0 && r != -ETIME) /* that one leaves by itself */
+        else if (first_failure == 0 && r != -ETIME) /* that block leaves by itself */
             first_failure = r;
     }
     if (gone)
@@ -165,8 +167,8 @@ static int evict(struct spw_device *d, uint64_t needed, bool *ret_busy)
     return first_failure;
 }
 
-/* The same. Where the host has no room for whatever could go, copies there of what stays make some for the next try, or what
- * was taken for finding something out about the program. */
+/* The same. If the host has no room, drops host copies of blocks that stay, to make room for the next try, or gives back
+ * what was taken for finding out about the program. */
 static int evict_or_spare_unlocking(struct spw_device *d, uint64_t needed, bool *ret_busy)
 {
     const uint64_t refused = spw_moved.host_refused_count;
@@ -179,9 +181,9 @@ static int evict_or_spare_unlocking(struct spw_device *d, uint64_t needed, bool 
     return spared > 0 ? 0 : spared < 0 ? spared : r;
 }
 
-/* Waits for what is the next to be free of what nobody uses any more, or is leaving by itself: memory that is still being
- * copied out is the last. 1: some is; 0: there is none, or *ret_busy not now; -ETIME: it was waited for in vain; negative: a
- * failure. */
+/* Waits for the block that will be free next among those that nobody uses any more or that are being evicted; one that is
+ * still being copied out comes last. Returns 1 if one is free; 0 if there is none, or, with *ret_busy, none now; -ETIME if
+ * the wait took too long; or a failure. */
 static int await_idle_unlocking(struct spw_device *d, uint64_t missing, bool *ret_busy)
 {
     int r = spw_transfer_reap_locked(d) ? 1 : spw_cached_blocks_give_up_unlocking(d, missing, SPW_PATIENCE_USES, ret_busy);
@@ -190,14 +192,14 @@ static int await_idle_unlocking(struct spw_device *d, uint64_t missing, bool *re
     return r == 0 ? spw_cached_blocks_give_up_unlocking(d, missing, SPW_PATIENCE_COPIES, ret_busy) : r;
 }
 
-/* True when the block has memory although its bytes are elsewhere: the driver has refused to unmap it. */
+/* True if the block has memory although its bytes are elsewhere: the driver has refused to unmap it. */
 static bool is_stuck(const struct spw_block *b)
 {
     return b->object.attention & SPW_ABSENT && b->memory.count && !b->holds;
 }
 
-/* Memory of absent blocks that the driver has refused to unmap: it may not refuse for ever. What was submitted on it
- * before completes first. True when any came back. */
+/* Tries again to unmap such memory, since the driver may not refuse for ever. Waits first for what was submitted on it
+ * before. Returns true if any was unmapped. */
 static bool reclaim_stuck_unlocking(struct spw_device *d)
 {
     bool any = false;
@@ -212,7 +214,7 @@ static bool reclaim_stuck_unlocking(struct spw_device *d)
         if (b->doomed && !b->holds && !is_stuck(b)) { /* freed long ago, or during the wait */
             b->doomed = false;
             spw_retire_block_locked(d, b);
-            i--; /* another one has its place */
+            i--; /* another block has its place */
         }
     }
     return any;
@@ -255,7 +257,7 @@ int spw_reclaim_make_of_idle_unlocking(struct spw_device *d, uint64_t bytes)
     return 1;
 }
 
-/* What is left when no tensor can go. 0: some is there; -ENOMEM: there is none; -EAGAIN: not now. */
+/* Takes what is left when no tensor can go. Returns 0 if there was something, -ENOMEM if nothing, -EAGAIN if not now. */
 static int give_up_the_rest_unlocking(struct spw_device *d)
 {
     if (d->handles.lingering_bytes && spw_unmap_all_unlocking(d) == 0)
@@ -267,8 +269,8 @@ static int give_up_the_rest_unlocking(struct spw_device *d)
     return r < 0 ? r : -ENOMEM;
 }
 
-/* Something could go once it is not gated any more, or not used by what is not done yet: that may have been no victim as its
- * copy would have kept others from being copied. */
+/* True if some block could go once it is not gated any more, or once a use that is not done yet is: its copy might have
+ * kept others from being copied until then. */
 static bool is_any_gated(struct spw_device *d)
 {
     bool any = spw_gated_streams && spw_pool_reserves_pending_locked(d);
@@ -280,7 +282,8 @@ static bool is_any_gated(struct spw_device *d)
     return any;
 }
 
-/* One step. 0: there may be more room; -ENOMEM: nothing can go, or *ret_busy not now; another failure. */
+/* Takes one step. Returns 0 if there may be more room; -ENOMEM if nothing can go, or, with *ret_busy, not now; or a
+ * failure. */
 static int take_some_unlocking(struct spw_device *d, uint64_t missing, bool *ret_busy)
 {
     if (spw_pool_reserves_trim_locked(d))
@@ -292,7 +295,7 @@ static int take_some_unlocking(struct spw_device *d, uint64_t missing, bool *ret
         return 0;
     r = spw_seek_is_blind_locked() ? spw_seek_open_unlocking() : evict_or_spare_unlocking(d, missing, ret_busy);
     if (r == -ENOMEM && spw_seek_pending() && spw_seek_settle_unlocking(false) == 0 && !spw_seek_pending())
-        return 0; /* what was suspected may be free to go */
+        return 0; /* blocks that were suspected may be free to go */
     return r;
 }
 
@@ -311,12 +314,12 @@ static int make_room(struct spw_device *d, uint64_t bytes)
     while (spw_phys_pool_room_locked(&d->handles) < bytes) {
         spw_reclaim_press_locked(d);
         bool busy = false;
-        (void)spw_streams_gated_locked(); /* what is not any more is known from here on */
+        (void)spw_streams_gated_locked(); /* finds out which streams are no longer gated */
         int r = take_some_unlocking(d, bytes - spw_phys_pool_room_locked(&d->handles), &busy);
         if (r == -ETIME)
-            continue; /* it counts as gated now: there may be others */
+            continue; /* it counts as gated now; there may be other blocks */
         if (r == -ENOMEM && busy && spw_reclaim_let_others_finish_unlocking(&start))
-            continue; /* they are inside the driver with our candidates, or about to use them */
+            continue; /* other threads are in the driver with our candidates, or about to use them */
         if (r == -ENOMEM)
             r = give_up_the_rest_unlocking(d);
         if (r == -EAGAIN && spw_reclaim_let_others_finish_unlocking(&start))

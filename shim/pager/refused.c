@@ -1,4 +1,4 @@
-/* refused.c - what is said of an operation that is refused: its sizes and what cannot move, or what went wrong. */
+/* refused.c - words the messages about a refused operation: its sizes and what cannot move, or what went wrong. */
 #include "refused.h"
 
 #include <errno.h>
@@ -13,11 +13,11 @@
 #include "result.h"
 #include "see.h"
 
-/* What is allocated on a device, or on all of them, and can leave. */
+/* What is allocated on a device, or on all devices, and can be evicted. */
 struct stored {
-    uint64_t mapped_bytes, host_bytes; /* of all of it, there and on the host */
+    uint64_t mapped_bytes, host_bytes; /* of all of it, on the device and on the host */
     uint64_t largest_bytes, smallest_bytes;
-    uint64_t staying_bytes; /* of what cannot leave, and what we may yet take ourselves */
+    uint64_t staying_bytes; /* what cannot leave, and what spillway may still take for itself */
 };
 
 static uint64_t round_up(uint64_t bytes, uint64_t unit)
@@ -47,8 +47,8 @@ static struct stored stored_on(const struct spw_device *d)
     return on;
 }
 
-/* What is away on the host when as little is on the device as may be: the room that one tensor leaves there is too small for
- * the next. Never more than all. */
+/* Returns the bytes on the host when as little as possible is on the device: the room that one tensor leaves there is too
+ * small for the next. Never more than all. */
 static uint64_t away_bytes(const struct spw_device *d, const struct stored *on)
 {
     const uint64_t budget = d->handles.budget_bytes + d->handles.lacking_bytes, granule = UINT64_C(1) << d->granule_shift;
@@ -62,7 +62,7 @@ static uint64_t away_bytes(const struct spw_device *d, const struct stored *on)
 uint64_t spw_refused_host_bytes_locked(const struct spw_device *with, uint64_t more)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    uint64_t away = 0, changing = 0; /* and what is lost between tensors of several sizes */
+    uint64_t away = 0, changing = 0; /* `changing` also covers what is lost between tensors of several sizes */
     for (int i = 0; i < SPW_MAX_DEVICES; i++) {
         const struct spw_device *d = &spw_devices[i];
         struct stored on = stored_on(d);
@@ -77,7 +77,7 @@ uint64_t spw_refused_host_bytes_locked(const struct spw_device *with, uint64_t m
     return away + changing;
 }
 
-/* A copy on the host of all that is allocated takes so much. */
+/* Returns the bytes of host copies of everything that is allocated. */
 static uint64_t host_bytes_for_all(void)
 {
     uint64_t bytes = 0;
@@ -86,7 +86,7 @@ static uint64_t host_bytes_for_all(void)
     return bytes;
 }
 
-/* Enough with this limit, unless it is what has just not been enough. */
+/* Returns a host budget that suffices with the current device budget, unless that is what has just not sufficed. */
 static uint64_t host_budget_that_would_do(void)
 {
     const uint64_t needed = spw_refused_host_bytes_locked(NULL, 0);
@@ -112,12 +112,12 @@ static void say_why_it_does_not_go(const char *what, const struct spw_device *d,
             what, SPW_MIB(bytes), d->ordinal);
 }
 
-struct need { /* of a set, on the device where no room could be made for it */
+struct need { /* the need of a set, on the device where no room could be made for it */
     uint64_t bytes, unmovable;
     unsigned tensors;
 };
 
-/* The set is held still. What others hold, because it was handed to a library, cannot move either. */
+/* The set is still held. Blocks that others hold, because they were handed to a library, cannot move either. */
 static struct need need_of(const struct spw_working_set *set)
 {
     const struct spw_device *d = set->full;

@@ -1,4 +1,4 @@
-/* retire.c - what becomes of a block that the program has freed and nobody holds. */
+/* retire.c - decides what becomes of a block that the program has freed and nobody holds. */
 #include "retire.h"
 
 #include "lock.h"
@@ -12,7 +12,7 @@
 
 /* ---- apart ---- */
 
-/* It has no memory. What is still mapped at its address keeps that, and its host copy. */
+/* Destroys a block without memory. What is still mapped at its address keeps that address, and the host copy. */
 static void destroy(struct spw_device *d, struct spw_block *b)
 {
     if (b->stale) {
@@ -35,8 +35,8 @@ int spw_dissolve_block_locked(struct spw_device *d, struct spw_block *b)
     return 0;
 }
 
-/* Memory that the driver has refused to unmap goes with the block, whole again if it can be made so. True: it is resident or
- * has none; false: it is stuck, and nobody will be handed the address again. */
+/* For memory that the driver has refused to unmap: makes the block whole again if it can. Returns true if it is resident or
+ * has no memory; false if it is stuck, and then nobody is given its address again. */
 static bool settle_stuck(struct spw_device *d, struct spw_block *b)
 {
     if (!b->memory.count || !(b->object.attention & SPW_ABSENT) || spw_mover_attach_locked(d, b) == 0)
@@ -98,7 +98,7 @@ void spw_retire_block_locked(struct spw_device *d, struct spw_block *b)
         return;
     }
     spw_object_clean(&b->object);
-    b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED | SPW_LOOKED); /* they are among its uses */
+    b->object.attention &= ~(uint32_t)(SPW_COPYING | SPW_FENCED | SPW_LOOKED); /* its uses cover these */
     b->host_copy_valid = false;
     if (b->host_copy && spw_copies_done_locked(d, b))
         spw_mover_drop_host_copy_locked(b);
@@ -119,7 +119,7 @@ void spw_release_hold_locked(struct spw_device *d, struct spw_block *b)
 
 static void end_ghost(struct spw_device *d, struct spw_block *b)
 {
-    if (b->content.needed) { /* its address is */
+    if (b->content.needed) { /* its address is still needed */
         spw_transfer_forget_locked(d, b);
         spw_dependents_remove_locked(d, b);
         if (b->object.attention & SPW_DROPPED)
@@ -127,7 +127,7 @@ static void end_ghost(struct spw_device *d, struct spw_block *b)
         return;
     }
     b->object.attention &= ~(uint32_t)(SPW_FREE | SPW_RETAINED);
-    spw_retire_block_locked(d, b); /* what that was made of may be idle now */
+    spw_retire_block_locked(d, b); /* what it was made from may be idle now */
 }
 
 void spw_retained_all_sweep_locked(struct spw_device *d)

@@ -1,28 +1,29 @@
-/* retire.h - blocks that the program has freed: cached for the next allocation, retained while something dropped is made of
- * them (dependents.h), or taken apart.
+/* retire.h - decides what becomes of blocks that the program has freed: they are cached for the next allocation, retained
+ * while a dropped block is made from them (dependents.h), or taken apart.
  *
- * Engine lock throughout, and the device's slow lock where memory may go. */
+ * Engine lock throughout, and the device's slow lock where memory may be released. */
 #ifndef SPILLWAY_SHIM_RETIRE_H
 #define SPILLWAY_SHIM_RETIRE_H
 #include "ledger.h"
 
-/* Lets go of a block; frees it if the program freed it meanwhile. */
+/* Releases one hold of a block. The last holder frees the block if the program has freed it meanwhile. */
 void spw_release_hold_locked(struct spw_device *d, struct spw_block *b);
 
-/* What a free does once nobody holds the block: cache its memory, or give back what is left of it. */
+/* Completes a free once nobody holds the block: caches its memory, or destroys what is left of it. */
 void spw_retire_block_locked(struct spw_device *d, struct spw_block *b);
 
-/* Takes a block apart whose memory nobody needs: users waited for, in no list. Its memory goes to the pool of handles. */
+/* Takes a block apart whose memory nobody needs: its memory goes to the physical pool. Its users have been waited for, and
+ * it is in no list. Returns 0 or a failure of the driver. */
 int spw_dissolve_block_locked(struct spw_device *d, struct spw_block *b);
 
 /* ---- retained blocks ---- */
 
-/* The program frees the block; `planned`: the plan goes on mentioning it. True: it will be kept, as a retained block, and is
- * marked as one. Else its maker is let go of, unless it is on its way. */
+/* Call when the program frees the block; `planned`: the plan goes on mentioning it. Returns true if the block will be kept
+ * as a retained block, and marks it so. Else the block's maker is forgotten, unless the block has `drops`. */
 bool spw_retained_wanted_locked(struct spw_device *d, struct spw_block *b, bool planned);
 
-/* The last holder of a freed block lets go. True: it is a retained block now; if it was leaving it still is. False: it is in
- * no queue, and nobody wants its bytes. */
+/* Call when the last holder of a freed block releases it. Returns true if it is a retained block now; if it was being
+ * evicted it still is. Returns false if nobody wants its bytes; then it is in no queue. */
 bool spw_retained_keep_locked(struct spw_device *d, struct spw_block *b);
 
 /* Retires the retained blocks that nobody needs any more. The device's list of blocks changes. */

@@ -1,4 +1,4 @@
-/* seek.c - which launches and copies are looked behind, what is suspected meanwhile, and what is concluded. */
+/* seek.c - decides after which launches and copies memory is searched, what is suspected meanwhile, and what follows. */
 #include "seek.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@
 
 enum {
     LOOKS = 512,
-    RANGES = SPW_SEEK_ANSWERS / 2, /* of looks; and as many of a sweep */
+    RANGES = SPW_SEEK_ANSWERS / 2, /* ranges of looks; a sweep has as many */
 };
 
 bool spw_seek_allowed;
@@ -37,24 +37,24 @@ struct spw_sought spw_sought;
 /* ---- looks that have no answer yet, oldest first ---- */
 
 struct look {
-    struct spw_uses uses; /* complete: its answers are there */
-    uint64_t key;         /* of its kind; 0: none */
+    struct spw_uses uses; /* when these are complete, its answers are known */
+    uint64_t key;         /* the key of its kind; 0: none */
     uint64_t first, end;  /* ranges */
-    unsigned base;        /* of its ranges' numbers: 0, or RANGES */
+    unsigned base;        /* of the numbers of its ranges: 0, or RANGES */
     bool tainted;
-    bool is_heeded;         /* whoever uses what it is for waits for it */
-    bool is_audited;        /* it is of what is trusted: nothing is suspected for it */
-    bool is_new, is_stored; /* of what was found in the ranges that are read (seek_found.h) */
-    bool is_concluded;      /* it waits for earlier ones to be, too */
+    bool is_heeded;         /* operations that use what it is for wait for it */
+    bool is_audited;        /* it is for a trusted function: nothing is suspected for it */
+    bool is_new, is_stored; /* of what was found in the ranges that were read (seek_found.h) */
+    bool is_concluded;      /* it waits until earlier ones are concluded too */
 };
 
-/* Range n at n modulo RANGES, behind its look's base; its answer has that number. bytes 0: it is read. */
+/* Range n is at n modulo RANGES, after its look's base; its answer has the same index. bytes 0: it is read. */
 static struct spw_seek_range ranges[2 * RANGES];
 static struct look looks[LOOKS]; /* look n at n modulo LOOKS */
 static uint64_t range_first, range_end;
-static _Atomic uint64_t look_first, look_end, /* these are read without the lock too */
-    missed, made_good; /* times that something could not be looked at; so many of them before the last sweep */
-static bool sweeping;  /* a thread looks through all memory; it may have let go of the lock */
+static _Atomic uint64_t look_first, look_end, /* also read without the lock */
+    missed, made_good; /* times that something could not be looked at; how many of these were before the last sweep */
+static bool sweeping;  /* a thread searches all memory; it may have released the lock */
 
 static unsigned index_of(const struct look *l, uint64_t n)
 {
@@ -81,7 +81,7 @@ static void suspect(CUdeviceptr address)
         any_suspected = spw_block_of(o)->suspected = true;
 }
 
-/* Whoever uses what the address lies in settles first. */
+/* Has operations that use the object at the address settle the looks there first. */
 static void await(CUdeviceptr address)
 {
     struct spw_object *o = spw_object_at_locked(address);
@@ -102,7 +102,7 @@ bool spw_seek_forbids_drops_locked(void)
     return forbids;
 }
 
-/* Where no look is without an answer, nothing is suspected. */
+/* Suspects nothing any more if no look is without an answer. */
 static void acquit(void)
 {
     if (spw_seek_pending() || !any_suspected)
@@ -112,7 +112,7 @@ static void acquit(void)
         for (uint32_t k = 0; k < spw_devices[i].block_count; k++) {
             struct spw_block *b = spw_devices[i].blocks[k];
             b->suspected = false;
-            spw_object_at_locked(b->address)->attention &= ~(uint32_t)(SPW_AWAITED | SPW_LOOKED); /* or the slab's */
+            spw_object_at_locked(b->address)->attention &= ~(uint32_t)(SPW_AWAITED | SPW_LOOKED); /* or that of the slab */
         }
 }
 
@@ -124,7 +124,7 @@ static bool is_in(const struct look *l, CUdeviceptr address)
     return false;
 }
 
-/* It stays where it is until then. What is trusted is taken to have stored no address meanwhile. */
+/* The object stays where it is until then. A trusted function is taken to have stored no address meanwhile. */
 static void note_look(struct spw_object *o, struct spw_stream *s, bool is_trusted)
 {
     spw_uses_add_locked(&o->uses, s, s->begun);
@@ -134,7 +134,7 @@ static void note_look(struct spw_object *o, struct spw_stream *s, bool is_truste
     any_suspected = true;
 }
 
-/* Looks through one allocation, behind operation l->uses of the stream. False: there is no room. */
+/* Submits a look at one allocation, after operation l->uses of the stream. Returns false if there is no room for it. */
 static bool look_through(struct look *l, struct spw_stream *s, CUstream handle, CUdeviceptr address)
 {
     struct spw_allocation a;
@@ -151,7 +151,7 @@ static bool look_through(struct look *l, struct spw_stream *s, CUstream handle, 
     return true;
 }
 
-/* As `like` says. */
+/* Submits a look at what the operation may have written, with the members that `like` has. */
 static void look(struct spw_op *op, const struct look *like)
 {
     struct look *l = &looks[look_end % LOOKS];
@@ -165,7 +165,7 @@ static void look(struct spw_op *op, const struct look *like)
     for (unsigned i = 0; i < op->reached; i++)
         if (spw_op_may_write_hit(op, i) && !look_through(l, op->stream, op->handle, op->hits[i])) {
             missed++;
-            l->is_stored = true; /* there may be one where nobody has looked */
+            l->is_stored = true; /* there may be an address where nobody has looked */
             break;
         }
     range_end = l->end;
@@ -173,8 +173,8 @@ static void look(struct spw_op *op, const struct look *like)
     spw_sought.looks++;
 }
 
-/* What is suspected of a launch or copy until the look behind it has an answer. Who follows an address that it has stored
- * would change what something dropped is made of, without anybody knowing: then its users wait for the answer. */
+/* Suspects what a launch or copy touches until the look after it has an answer. A kernel that follows an address stored by
+ * it could unnoticed change what a dropped block is made from: in that case operations on it wait for the answer. */
 static void look_behind(struct spw_op *op, const struct spw_seek_kind *k, struct look like, bool is_upload)
 {
     like.is_audited = !spw_seek_is_suspicious(k, like.tainted);
@@ -196,7 +196,7 @@ void spw_seek_launched(struct spw_op *op)
     struct spw_seek_kind *k = spw_seek_kind_of(like.key);
     if (!spw_seek_is_trusted(k, like.tainted)) {
         if (op->everything && k)
-            k->looks[0]++; /* nobody will ever know more of it */
+            k->looks[0]++; /* no launch of it will ever tell more */
         look_behind(op, k, like, false);
     } else if (!like.tainted) {
         spw_layout_unwatch(op->function);
@@ -204,7 +204,7 @@ void spw_seek_launched(struct spw_op *op)
     spw_unlock();
 }
 
-/* What is copied within the device may have come from what is not settled yet. */
+/* A copy within the device may copy what is not settled yet. */
 void spw_seek_copied(struct spw_op *op, uint64_t bytes, bool is_unsettled)
 {
     const bool uploaded = !op->read_only;
@@ -220,14 +220,15 @@ void spw_seek_copied(struct spw_op *op, uint64_t bytes, bool is_unsettled)
 
 /* ---- conclusions ---- */
 
-/* What was found there is what copies had told of, whatever became of it since. */
+/* True if what was found is what copies had shown, whatever became of it since. */
 static bool is_as_told(const struct spw_seek_range *r, unsigned index)
 {
     const struct spw_seek_answer *answer = spw_seek_answer_locked(index);
     return r->is_told && answer && answer->sum == r->told;
 }
 
-/* -EAGAIN: somebody is at it, *ret_users. With `has_waited` everybody was waited for: others go on. */
+/* Reads one range back. Returns -EAGAIN if somebody still uses it, and stores these uses in *ret_users. With `has_waited`
+ * all uses have been waited for, and others may go on. */
 static int read_range_locked(struct look *l, uint64_t n, bool has_waited, struct spw_uses *ret_users)
 {
     const unsigned index = index_of(l, n);
@@ -252,7 +253,7 @@ static int read_range_locked(struct look *l, uint64_t n, bool has_waited, struct
     return failure;
 }
 
-/* It is not read, and lies in `o`; NULL: anywhere. */
+/* True if the range is not read yet, and lies in `o` (NULL: anywhere). */
 static bool is_left(const struct look *l, uint64_t n, const struct spw_object *o)
 {
     const struct spw_seek_range *r = &ranges[index_of(l, n)];
@@ -267,9 +268,9 @@ static bool has_left(const struct look *l, const struct spw_object *o)
     return false;
 }
 
-/* Reads the ranges that are left in `o`. 1: they are read. 0: something was waited for, and others may have gone on with the
- * look meanwhile; *waited_for is the range whose users that were. -EAGAIN: there is something to wait for, and nobody does.
- */
+/* Reads the ranges that are left in `o`. Returns 1 if they are read; 0 if something was waited for, and others may have
+ * gone on with the look meanwhile (*waited_for is the range whose users that were); -EAGAIN if there is something to wait
+ * for and `wait` is false. */
 static int read_some_unlocking(struct look *l, const struct spw_object *o, bool wait, uint64_t *waited_for)
 {
     struct spw_uses *busy = &l->uses, users;
@@ -292,9 +293,10 @@ static int read_some_unlocking(struct look *l, const struct spw_object *o, bool 
     return spw_uses_wait_unlocking(&users);
 }
 
-/* Addresses that were known may have been stored once more, the same as before: whoever may have done so is not trusted for
- * it. Where a copy has told of them, they are read. Nor is anybody trusted where streams wait for values in memory: a kernel
- * that writes such a value lets others go on, and overwrite what it has stored, before it is looked behind. */
+/* Counts the look for its kind. Known addresses may have been stored once more, the same as before, so a function that may
+ * have done so is not trusted for it; addresses shown by a copy do not count against it. Nobody is trusted while streams
+ * wait for values in memory: a kernel that writes such a value lets others go on, which may overwrite what it stored before
+ * the look. */
 static void judge(const struct look *l)
 {
     struct spw_seek_kind *k = l->key ? spw_seek_kind_of(l->key) : NULL;
@@ -320,8 +322,8 @@ static void conclude(struct look *l)
     acquit();
 }
 
-/* Draws the conclusions from look `n`, where nobody else has. `address` not 0: if it is heeded, from what it found in the
- * block or slab there alone. As above. */
+/* Draws the conclusions from look `n` if nobody has yet. With an `address`, only if the look is heeded, and only from what
+ * it found in the block or slab there. Results as above. */
 static int conclude_unlocking(uint64_t n, CUdeviceptr address, bool wait)
 {
     uint64_t waited_for = UINT64_MAX;
@@ -340,16 +342,16 @@ static int conclude_unlocking(uint64_t n, CUdeviceptr address, bool wait)
 
 /* ---- all of memory ---- */
 
-static uint64_t sweep; /* numbers them */
+static uint64_t sweep; /* the number of the current sweep */
 
-/* What lies in a block is to be looked through in this sweep. */
+/* True if the block is still to be searched in this sweep. */
 static bool is_due(const struct spw_block *b)
 {
     const struct spw_object *o = spw_object_at_locked(b->address);
     return b->swept != sweep && !(o->attention & (SPW_FREE | SPW_ABSENT | SPW_EVICTING)) && !b->doomed;
 }
 
-/* In which a block is looked at: a slab has none of its own. */
+/* The context in which a block is searched; a slab has none of its own. */
 static CUcontext context_of(const struct spw_device *d, const struct spw_block *b)
 {
     CUcontext context = b->context;
@@ -360,7 +362,8 @@ static CUcontext context_of(const struct spw_device *d, const struct spw_block *
     return context;
 }
 
-/* On the stream of copies out, behind all that uses it. -EAGAIN: another thread is about to. */
+/* Submits the search of one block on the copy-out stream, after all its uses. -EAGAIN: another thread is about to use
+ * it. */
 static int sweep_block(struct spw_device *d, struct spw_block *b, struct look *l)
 {
     struct spw_stream *s;
@@ -383,7 +386,7 @@ static int sweep_block(struct spw_device *d, struct spw_block *b, struct look *l
     return 0;
 }
 
-/* As many as there are answers for. */
+/* Submits searches of as many blocks as there are answers for. */
 static int sweep_some_unlocking(struct look *l)
 {
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
@@ -398,7 +401,7 @@ static int sweep_some_unlocking(struct look *l)
                 spw_unlock();
                 sched_yield();
                 spw_lock();
-                k = UINT32_MAX; /* others may be there now */
+                k = UINT32_MAX; /* others may be in its place now */
             } else if (r < 0) {
                 return r;
             }
@@ -460,7 +463,7 @@ int spw_seek_settle_unlocking(bool wait)
 int spw_seek_await_unlocking(CUdeviceptr address)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    int r = missed != made_good ? spw_seek_settle_unlocking(true) : 0; /* who knows what could not be looked at */
+    int r = missed != made_good ? spw_seek_settle_unlocking(true) : 0; /* nobody knows what could not be looked at */
     for (uint64_t n = look_first; n < look_end && r == 0; n++)
         r = conclude_unlocking(n, address, true);
     struct spw_object *o = spw_object_at_locked(address);
@@ -506,7 +509,7 @@ void spw_seek_context_gone_locked(CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
     spw_seek_device_gone_locked(context);
-    missed += spw_seeking; /* with its answers */
+    missed += spw_seeking; /* its answers are lost */
 }
 
 void spw_seek_reset(void)

@@ -1,4 +1,4 @@
-/* seek_device.c - the kernel that looking takes in each context, and the memory of the host. */
+/* seek_device.c - keeps the kernel that searches in each context, and the host memory for its answers. */
 #include "seek_device.h"
 
 #include <errno.h>
@@ -13,23 +13,23 @@
 
 enum { WORLDS = 64, READ_BYTES = 256 << 10, ATTEMPTS = 3 };
 
-struct world { /* one for each context that looked */
+struct world { /* one for each context that searched */
     CUcontext context;
     struct spw_seek_kernel kernel;
-    bool refused;    /* the kernel */
-    CUstream stream; /* for reading back; NULL: nothing was yet */
+    bool refused;    /* the driver refused the kernel */
+    CUstream stream; /* for reading back; NULL: not made yet */
 };
 
 struct host_memory {
     struct spw_seek_answer answer[SPW_SEEK_ANSWERS];
-    unsigned char read[READ_BYTES]; /* back, last */
+    unsigned char read[READ_BYTES]; /* what was read back last */
 };
 
 static struct world worlds[WORLDS];
 static unsigned world_count;
-static struct host_memory *host; /* page-locked where `told` */
+static struct host_memory *host; /* page-locked if `told` */
 static bool told;                /* a kernel can write to it */
-static CUcontext owner;          /* with it goes what is page-locked */
+static CUcontext owner;          /* the context with which page-locked memory is freed */
 
 static int make_host_memory(CUcontext context)
 {
@@ -40,7 +40,7 @@ static int make_host_memory(CUcontext context)
         told = true;
         owner = context;
     }
-    if (!host) /* pageable: what is read is staged by the driver, rarely */
+    if (!host) /* pageable: the driver stages what is read back, which is rare */
         host = calloc(1, sizeof(*host));
     return host ? 0 : -ENOMEM;
 }
@@ -65,7 +65,7 @@ static struct world *world_of(CUcontext context)
     return NULL;
 }
 
-/* Makes what looking in the context takes. */
+/* Makes what searching in the context needs. */
 static int make_ready(int device, CUcontext context)
 {
     struct spw_context_guard guard;
@@ -123,7 +123,7 @@ bool spw_seek_found_any_locked(unsigned index)
     return !host || memcmp(&host->answer[index], &nothing, sizeof(nothing)) != 0;
 }
 
-/* Not behind copies out, which may come behind work that waits for what the program does next. The context is current. */
+/* Not the copy-out stream, which may be behind work that waits for what the program does next. The context is current. */
 static CUstream stream_for_reading(const struct spw_device *d)
 {
     struct world *w = world_of(d->mover->context);
@@ -165,7 +165,7 @@ uint64_t spw_seek_host_bytes_locked(void)
     return told ? sizeof(*host) : 0;
 }
 
-/* The kernel goes with the context; answers that are not there are answers that something was found. */
+/* The kernel is unloaded with its context; missing answers count as answers that something was found. */
 void spw_seek_device_gone_locked(CUcontext context)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -1,4 +1,5 @@
-/* seek_found.c - what lies in the parts of which a look has told is copied to the host, and goes to the pointer tables. */
+/* seek_found.c - copies the parts in which a look found something to the host, and adds the addresses to the pointer
+ * tables. */
 #include "seek_found.h"
 
 #include "allocation.h"
@@ -12,15 +13,16 @@
 #include "slab.h"
 #include "versioned.h"
 
-struct reading { /* of one range */
+struct reading { /* the reading of one range */
     const struct spw_seek_range *range;
     unsigned index; /* of its answer */
     struct spw_seek_losses losses;
     struct spw_seek_found *found;
 };
 
-/* Somebody may have written `v` through an address before that was found. Not while something dropped is made of it: then
- * whoever might have done so has waited for the look. `is_unheeded`: nobody has. */
+/* Raises the version of `v`, since a kernel may have written it through an address before that was found. Not if a dropped
+ * block is made from it: then operations that might have done so have waited for the look, unless `is_unheeded` says
+ * otherwise. */
 static void note_written(struct spw_versioned *v, bool is_unheeded)
 {
     if (spw_versions_kept && v && (is_unheeded || !v->needed))
@@ -36,8 +38,8 @@ static bool is_needed(const struct spw_object *o, const struct spw_versioned *v)
     return is;
 }
 
-/* It stays. Where it is not in its place, or dropped blocks are to be made of it first, that takes what cannot be done here:
- * the next graph waits for it (pin.h). */
+/* Pins the object. If it is not in its place, or dropped blocks are to be made from it first, that takes what cannot be
+ * done here: the next graph waits for it (pin.h). */
 static void keep(struct spw_object *o, const struct spw_versioned *v)
 {
     const bool is_away = is_needed(o, v) || o->attention & (SPW_ABSENT | SPW_EVICTING);
@@ -57,8 +59,8 @@ static void keep(struct spw_object *o, const struct spw_versioned *v)
         spw_follower->pin(b);
 }
 
-/* What the words lead to that somebody may have written through them; and, where they cannot be remembered, or a graph may
- * follow them, keeps it. */
+/* Notes that what the words lead to may have been written through them. If `pins`, because they cannot be remembered or a
+ * graph may follow them, also pins it. */
 static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins, bool is_unheeded)
 {
     const struct spw_versioned *last = NULL;
@@ -80,8 +82,8 @@ static void note_reached(const CUdeviceptr *word, uint64_t count, bool pins, boo
     }
 }
 
-/* Only what leads to something that is alive, and not into the allocation where it is stored, is an address here. `address`
- * is that of the first word. Of a pack, allocations are told apart: what one of them holds may lead to another. */
+/* Clears words that are not addresses here: only those count that lead to something alive, other than the allocation where
+ * they are stored. `address` is that of the first word. Allocations of one pack are told apart: one may lead to another. */
 static uint64_t strip(CUdeviceptr *word, uint64_t count, CUdeviceptr address)
 {
     struct spw_allocation home = {0}, to = {0};
@@ -99,8 +101,8 @@ static uint64_t strip(CUdeviceptr *word, uint64_t count, CUdeviceptr address)
     return left;
 }
 
-/* Addresses of memory that is not ours: nothing that follows them is run again. True: some are there, and none were known.
- */
+/* Notes addresses of memory that is not ours: operations that follow them are not replayed. Returns true if there are some
+ * and none were known. */
 static bool learn_outside(CUdeviceptr address, const void *data, uint64_t bytes)
 {
     if (!spw_outside_among(address, data, bytes))
@@ -137,12 +139,12 @@ static int read_back(struct reading *reading, const struct spw_allocation *a, CU
     return 0;
 }
 
-/* All parts of an allocation that have an address in them, or had. */
+/* Reads all parts of an allocation that hold an address, or did. */
 static int read_parts(struct reading *reading, const struct spw_allocation *a)
 {
     const struct spw_seek_range *r = reading->range;
     const uint64_t part = UINT64_C(1) << spw_seek_shift(r->bytes), end = a->address + a->size_bytes - r->address;
-    uint64_t from = 0, to = 0; /* what is to be read is put together */
+    uint64_t from = 0, to = 0; /* neighbouring parts are read together */
     int failure = 0;
     for (uint64_t at = a->address - r->address, next; at < end && failure == 0; at = next) {
         next = (at / part + 1) * part < end ? (at / part + 1) * part : end;

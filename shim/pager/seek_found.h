@@ -1,4 +1,4 @@
-/* seek_found.h - what a look has found is read back, and what the words there lead to is noted.
+/* seek_found.h - reads back what a look has found, and notes what the words there lead to.
  *
  * Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_SEEK_FOUND_H
@@ -8,21 +8,21 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct spw_seek_range { /* that was looked through */
+struct spw_seek_range { /* a range that was searched */
     CUdeviceptr address;
     uint64_t bytes, serial; /* of the allocation; 0: a slab */
-    bool is_told;           /* then copies had told of all that was known to be there, */
-    uint64_t told;          /* which comes to this (seek_kernel.h) */
+    bool is_told;           /* copies had shown all addresses that were known to be there, */
+    uint64_t told;          /* and this is the sum of their terms (seek_kernel.h) */
 };
 
 struct spw_seek_found {
-    bool is_unheeded;   /* set before: what is new may have been followed, since nobody has waited for the look */
+    bool is_unheeded;   /* set by the caller: a new address may have been followed, since nobody has waited for the look */
     bool is_new;        /* not all of the addresses were known to be there */
-    bool is_stored;     /* not all came with a copy that told of them, or what was found was gone before it could be read */
-    uint64_t addresses; /* of those that were read with some that are new */
+    bool is_stored;     /* not all came with a copy, or what was found was gone before it could be read */
+    uint64_t addresses; /* addresses in those stretches that had new ones */
 };
 
-/* Answer `index` is there for the range, and nobody is at what lies there. Sets what *found tells. 0 or a failure of the
- * driver. */
+/* Reads what answer `index` shows for the range; nobody else uses the memory there. Fills *found. Returns 0 or a failure of
+ * the driver. */
 int spw_seek_read_found_locked(const struct spw_seek_range *range, unsigned index, struct spw_seek_found *found);
 #endif

@@ -1,4 +1,4 @@
-/* seek_kinds.c - counts looks by function and by size of uploads. */
+/* seek_kinds.c - counts looks by function and by size of upload. */
 #include "seek_kinds.h"
 
 #include "lock.h"
@@ -10,7 +10,7 @@ enum { AUDIT_EVERY = 4096 }; /* operations */
 
 struct entry {
     struct spw_seek_kind kind;
-    bool lost; /* out of memory while adding: it is in no table */
+    bool lost; /* no memory to add it: it is in no table */
     UT_hash_handle hh;
 };
 
@@ -40,7 +40,7 @@ bool spw_seek_is_suspicious(const struct spw_seek_kind *k, bool tainted)
     return !k || k->stores || !k->is_audited[tainted];
 }
 
-/* The next one in turn. It costs a look at what the launch was given, for which nothing stays that would leave. */
+/* Has the next one in turn looked at again. That costs a look, for which nothing has to stay on the device. */
 static void audit(struct spw_seek_kind *k)
 {
     for (int i = 0; i < 2; i++)
@@ -52,12 +52,12 @@ static void audit(struct spw_seek_kind *k)
         spw_layout_watch((CUfunction)(uintptr_t)k->key);
 }
 
-static uint64_t audit_at; /* so many operations */
+static uint64_t audit_at; /* the number of operations at which the next is due */
 
 void spw_seek_audit_locked(void)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    static uint64_t turn; /* the last one's key */
+    static uint64_t turn; /* the key of the last one */
     struct entry *e;
     if (spw_tick < audit_at)
         return;

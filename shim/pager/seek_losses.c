@@ -1,4 +1,4 @@
-/* seek_losses.c - goes through the words that were read, part by part. */
+/* seek_losses.c - goes through the words that were read back, part by part. */
 #include "seek_losses.h"
 
 #include "allocation.h"
@@ -7,7 +7,7 @@
 #include "outside.h"
 #include "ranges.h"
 
-/* Something lies there, or has lain there. */
+/* True if something lies there, or has lain there. */
 static bool was_given_locked(CUdeviceptr address)
 {
     const struct spw_device *d = spw_device_of_address(address);

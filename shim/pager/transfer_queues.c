@@ -1,4 +1,4 @@
-/* transfer_queues.c - takes blocks into the queues and out of them. */
+/* transfer_queues.c - puts blocks into the queues and takes them out. */
 #include "transfer_queues.h"
 
 #include "lock.h"

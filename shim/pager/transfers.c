@@ -1,4 +1,4 @@
-/* transfers.c - the queues of blocks that leave and of blocks that wait to come back, and their way through them. */
+/* transfers.c - takes blocks through the queues: those that are being evicted, and those that wait to be brought in. */
 #include "transfers.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 /* ---- out ---- */
 
-/* 0: it may; -EBUSY: not yet; 1: there is nothing to leave, or it stays. */
+/* Returns 0 if it may leave; -EBUSY if not yet; 1 if there is nothing to evict, or the block stays. */
 static int may_not_leave(const struct spw_block *b)
 {
     if (b->object.attention & (SPW_ABSENT | SPW_EVICTING) || spw_object_is_cached(&b->object) || b->pinned || b->doomed ||
@@ -35,7 +35,7 @@ static bool may_leave(const struct spw_block *b)
     return may_not_leave(b) == 0;
 }
 
-/* It leaves by itself. Who needs no copy goes without waiting for it. */
+/* The eviction completes by itself. A block that needs no copy does not wait for copies. */
 static void enqueue(struct spw_device *d, struct spw_block *b, bool copied)
 {
     if (copied || (!b->drops && b->host_copy && spw_is_copying_out_locked(b)))
@@ -44,7 +44,7 @@ static void enqueue(struct spw_device *d, struct spw_block *b, bool copied)
         spw_transfer_enqueue_locked(d, b, SPW_QUEUE_DROPPED);
 }
 
-/* Whatever the block is waited for by then is an event that exists. */
+/* Records events first, so that the eviction later waits only for events that exist. */
 static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped)
 {
     int r = spw_uses_mark_locked(&b->object.uses);
@@ -70,7 +70,7 @@ static int begin_leaving(struct spw_device *d, struct spw_block *b, bool dropped
     spw_block_become_locked(b, SPW_RESIDENCY_EVICTING);
     spw_transfer_take_off_locked(d, b);
     enqueue(d, b, copied);
-    (void)spw_uses_mark_locked(&b->object.uses); /* or when it is looked for */
+    (void)spw_uses_mark_locked(&b->object.uses); /* or when the queue is looked at */
     return 0;
 }
 
@@ -79,7 +79,7 @@ static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
     if (b->way == SPW_QUEUE_AWAITED)
         spw_transfer_take_off_locked(d, b);
     if (b->suspected)
-        (void)spw_seek_settle_unlocking(false); /* which waits for nothing */
+        (void)spw_seek_settle_unlocking(false); /* does not wait */
     int r = may_not_leave(b);
     if (r != 0)
         return r < 0 ? r : 0;
@@ -90,7 +90,7 @@ static int leave(struct spw_device *d, struct spw_block *b, bool dropped)
     r = begin_leaving(d, b, dropped);
     spw_context_leave(&guard);
     if (r == -EAGAIN || r == -EXDEV || r == -EBUSY) {
-        spw_clean_check_cancel_locked(b); /* it is asked anew when it is tried again */
+        spw_clean_check_cancel_locked(b); /* the digest is asked for again with the next try */
         return -EBUSY;
     }
     spw_transfer_counts.failed_count += r < 0;
@@ -144,13 +144,13 @@ static void count_gone(const struct spw_device *d, const struct spw_block *b)
 }
 
 enum evict_outcome {
-    RELEASE,   /* its memory may go */
-    WAIT,      /* it has further uses, which tell */
-    WRITE_BACK /* it has to be copied after all, and does not drop any more */
+    RELEASE,   /* its memory may be released */
+    WAIT,      /* it has further uses, which bring the answer */
+    WRITE_BACK /* it has to be copied after all, and is not dropped */
 };
 
-/* The uses of a block that leaves are done: what becomes of it. What it is made of may have been touched since that was
- * asked about: then that is done again. */
+/* Decides what becomes of an evicted block whose uses are done. If what it is made from was touched since it was checked,
+ * asks again. */
 static enum evict_outcome outcome_of(struct spw_device *d, struct spw_block *b, bool may_ask)
 {
     const bool is_shown = !b->drops || spw_drop_check_passed_locked(d, b);
@@ -166,7 +166,7 @@ static enum evict_outcome outcome_of(struct spw_device *d, struct spw_block *b, 
 int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
-    enum { TIMES = 4 }; /* others touch meanwhile what it is made of */
+    enum { TIMES = 4 }; /* others may touch what it is made from meanwhile */
     enum evict_outcome parting = WAIT;
     int r = 0;
     for (int i = 1; i <= TIMES && r == 0 && parting == WAIT; i++) {
@@ -182,7 +182,7 @@ int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_bloc
         enqueue(d, b, b->has_true_copy);
     else if (r == 0 && !b->doomed)
         r = spw_mover_detach_locked(d, b);
-    if (r < 0 && r != -ETIME) { /* it stays where it is; after a completed copy its host copy is good as well */
+    if (r < 0 && r != -ETIME) { /* it stays where it is; after a completed copy its host copy is valid as well */
         spw_mover_keep_locked(d, b);
         spw_dependents_remove_locked(d, b);
         if (!b->host_copy_valid)
@@ -192,7 +192,7 @@ int spw_transfer_finish_eviction_unlocking(struct spw_device *d, struct spw_bloc
     return r;
 }
 
-/* It was written, though nobody was believed to have done so, or what it is made of was: it goes the other way. */
+/* Copies the block out: it was written although no launch was believed to, or what it is made from was. */
 static void copy_after_all(struct spw_device *d, struct spw_block *b)
 {
     if (spw_mover_copy_out_locked(d, b) < 0) {
@@ -204,11 +204,11 @@ static void copy_after_all(struct spw_device *d, struct spw_block *b)
     (void)spw_uses_mark_locked(&b->object.uses);
 }
 
-/* The oldest of a queue that is gone. Where anything is gated, one that is not gone is passed over if those behind it do not
- * come after it. NULL: there is none. */
+/* Returns the oldest block of a queue whose eviction is complete, or NULL. While anything is gated, passes over an
+ * incomplete one if those behind it need not come after it. */
 static struct spw_block *first_gone(const struct spw_device *d, enum spw_transfer_queue way)
 {
-    uint32_t waits[SPW_OUTS] = {0}; /* streams of copies out that have not come so far */
+    uint32_t waits[SPW_OUTS] = {0}; /* copy-out streams that have not come so far */
     unsigned count = 0;
     for (struct spw_block *b = d->queues[way].first; b; b = b->next) {
         unsigned i = 0;
@@ -227,7 +227,7 @@ static struct spw_block *first_gone(const struct spw_device *d, enum spw_transfe
     return NULL;
 }
 
-/* Takes one of a queue to the pool that is gone. False: there is none. */
+/* Completes one eviction of the queue and gives the memory to the pool. Returns false if none is complete. */
 static bool reap(struct spw_device *d, enum spw_transfer_queue way)
 {
     struct spw_block *b = first_gone(d, way);
@@ -265,7 +265,7 @@ bool spw_transfer_reap_locked(struct spw_device *d)
     return any;
 }
 
-/* Its memory goes before its users are done, who are waited for on the device. False: it is where it was. */
+/* Gives the memory up before its users are done, who are waited for on the device. Returns false if nothing has changed. */
 static bool hand_over(struct spw_device *d, struct spw_block *b)
 {
     if (!spw_unmap_can_defer_locked(d, b) || spw_mover_detach_locked(d, b) < 0)
@@ -296,8 +296,8 @@ static struct spw_block *first_that_ends(const struct spw_device *d, enum spw_tr
     return b;
 }
 
-/* Of those that are not gated. Who needs no copy goes with its last use, and until then the device has work. Copies take as
- * long as the link needs, while the device may well stand still. */
+/* Returns the first block to go that is not gated. A block that needs no copy goes with its last use, and until then the
+ * device has work. A copy takes as long as the link needs, while the device may stand idle. */
 static struct spw_block *first_to_go(const struct spw_device *d)
 {
     struct spw_block *clean = first_that_ends(d, SPW_QUEUE_DROPPED);
@@ -336,10 +336,10 @@ static bool dissolve(struct spw_device *d, struct spw_block *b)
     return false;
 }
 
-/* Gives up some memory for so many granules that the pool could not serve, without waiting for it. What nobody uses any more
- * comes first, then what the program has freed and its operations are still to come to: it is in order for those behind
- * them. What is being copied out comes last. An operation that gets that waits for the link, with the device standing still,
- * although enough may have been freed, in other pieces. False: there is nothing. */
+/* Gives up some memory, without waiting for it, when the pool could not serve `granules`. First come pieces that nobody
+ * uses any more, then blocks that the program has freed and whose last operations are still to run; that is in order for
+ * operations behind these. A block that is being copied out comes last: an operation that gets its memory waits for the
+ * link, with the device idle, although enough may have been freed in other pieces. Returns false if there is nothing. */
 static bool give_up_some(struct spw_device *d, uint32_t granules)
 {
     struct spw_block *b = spw_cached_blocks_most_suitable_locked(d, granules, SPW_PATIENCE_NONE);
@@ -374,7 +374,7 @@ int spw_transfer_bring_in_locked(struct spw_device *d, struct spw_block *b)
         return 0;
     if (spw_mover_detach_locked(d, b) < 0)
         spw_block_become_locked(
-            b, SPW_RESIDENCY_EVICTED); /* mapped, but its bytes are in the host copy only: the next try copies again */
+            b, SPW_RESIDENCY_EVICTED); /* mapped, but only the host copy has the bytes: the next try copies again */
     return r;
 }
 
@@ -435,14 +435,14 @@ int spw_transfer_prefetch_locked(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-/* Serves the oldest of those that wait. False: there is none, or no memory for it. */
+/* Serves the oldest block that waits. Returns false if there is none, or no memory for it. */
 static bool serve(struct spw_device *d)
 {
     struct spw_block *b = d->queues[SPW_QUEUE_AWAITED].first;
     if (!b || !has_room(d, b))
         return false;
     spw_transfer_take_off_locked(d, b);
-    (void)bring_back(d, b); /* or it comes on demand */
+    (void)bring_back(d, b); /* on failure it comes in on demand */
     return true;
 }
 

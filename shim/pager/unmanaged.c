@@ -1,4 +1,4 @@
-/* unmanaged.c - the bills: who holds which piece of the driver's own memory, and for how long. */
+/* unmanaged.c - keeps the bills: which piece of the driver's own memory is charged to which device, and for how long. */
 #include "unmanaged.h"
 
 #include <errno.h>
@@ -16,16 +16,16 @@
 #include "uses_wait.h"
 
 struct bill {
-    uint64_t key; /* an address or a handle; the two cannot be equal: handles are not device addresses */
+    uint64_t key; /* an address or a handle; the two cannot be equal, since handles are not device addresses */
     struct spw_device *device;
     uint64_t bytes, number;
-    unsigned holders, mappings; /* both 0: off the bill */
+    unsigned holders, mappings; /* both 0: no longer charged */
     bool lost;
     UT_hash_handle hh;
 };
 
 struct mapping {
-    uint64_t address, bytes, handle, bill; /* that bill's number */
+    uint64_t address, bytes, handle, bill; /* the number of that bill */
     bool lost;
     UT_hash_handle hh;
 };
@@ -113,7 +113,7 @@ static struct bill *find_bill(uint64_t key)
     return b;
 }
 
-/* Without memory to remember it by, it stays on the bill for good. */
+/* Without memory for the record it stays charged for good. */
 static void add_bill(uint64_t key, struct spw_device *d, uint64_t bytes)
 {
     struct bill *b;
@@ -143,7 +143,7 @@ static void note(uint64_t key, struct spw_device *d, uint64_t bytes)
 {
     spw_lock();
     struct bill *b = find_bill(key);
-    if (b) { /* the driver gave it out again: what we missed is over */
+    if (b) { /* the driver gave it out again, so the free that we missed is over */
         b->holders = b->mappings = 0;
         settle(b);
     }
@@ -166,7 +166,7 @@ int spw_unmanaged_ask_pool(struct spw_pool_ask *a, CUmemoryPool pool, struct spw
     const uint64_t granule = d ? (uint64_t)1 << d->granule_shift : 1;
     *a = (struct spw_pool_ask){0};
     if (!d || !bytes || __builtin_add_overflow(bytes, granule - 1, &bytes))
-        return 0; /* of the latter two the driver knows what to say */
+        return 0; /* of the latter two, the driver says itself what is wrong */
     bytes &= ~(granule - 1);
     int r = spw_unmanaged_take(d, bytes, what);
     if (r < 0)

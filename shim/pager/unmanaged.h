@@ -1,46 +1,47 @@
-/* unmanaged.h - device memory that comes from the driver itself, nearly all of it the program's, on the bill of its device:
- * what it takes, the budget leaves less for tensors.
+/* unmanaged.h - charges device memory that comes from the driver itself, nearly all of it the program's, to the budget of
+ * its device: what it takes is not left for tensors.
  *
- * An allocation is on the bill until it is freed. Physical memory of the program's own (cuMemCreate) is until nobody holds
- * its handle and nothing is mapped to it any more, as the driver keeps it. */
+ * An allocation is charged until it is freed. Physical memory of the program's own (cuMemCreate) is charged as long as the
+ * driver keeps it: until nobody holds its handle and nothing is mapped to it. */
 #ifndef SPILLWAY_SHIM_UNMANAGED_H
 #define SPILLWAY_SHIM_UNMANAGED_H
 #include "ledger.h"
 #include "pool_reserves.h"
 
-/* Before the driver is asked: 0, or -ENOMEM when the budget cannot hold it too, even with all that can move moved, which is
- * said, with `what` for the call. No lock held in any of these but those that say
- * so. */
+/* Call before the driver is asked: charges `bytes`. Returns 0, or -ENOMEM if the budget cannot hold them too even after
+ * everything that can move was evicted; a message says so, with `what` as the name of the call. Call these functions with
+ * no lock held, except where a name says otherwise. */
 int spw_unmanaged_take(struct spw_device *d, uint64_t bytes, const char *what);
 
-/* The driver refused: off the bill again. */
+/* Call if the driver refused: takes the bytes off the bill again. */
 void spw_unmanaged_give(struct spw_device *d, uint64_t bytes);
 
-/* The same for memory of our own that the driver is asked for with the engine lock held: waits for nothing, moves nothing
- * and says nothing. -ENOMEM: there is no room at the moment. spw_device_credit_locked() is the way back. */
+/* The same as spw_unmanaged_take() for memory of our own that is asked for with the engine lock held: does not wait, evict
+ * or log anything. Returns -ENOMEM if there is no room at the moment. spw_device_credit_locked() undoes it. */
 int spw_unmanaged_take_locked(struct spw_device *d, uint64_t bytes);
 
-/* What was taken is known by this address from now on, until it is freed. What is not known is ignored. `last`, here and
- * below: spw_billed_last as it was before the driver was told. */
+/* Notes the address of what was charged, until it is freed. Freeing an unknown address does nothing. `last`, here and
+ * below, is spw_billed_last from before the driver call. */
 void spw_unmanaged_allocated(CUdeviceptr address, struct spw_device *d, uint64_t bytes);
 void spw_unmanaged_freed(CUdeviceptr address, uint64_t last);
 
-/* What the driver is asked for from a memory pool of its own (pool_reserves.h), which is on the bill for as long as the pool
+/* A request to the driver for memory from one of its own pools (pool_reserves.h), which is charged as long as the pool
  * keeps it. */
 struct spw_pool_ask {
-    struct spw_pool_reserve *reserve; /* NULL: on nobody's bill */
+    struct spw_pool_reserve *reserve; /* NULL: nobody is charged */
     struct spw_device *device;
     uint64_t bytes;
 };
 
-/* 0, or -ENOMEM as above. `d` NULL: on nobody's bill. Then, with what the driver gave (0: it refused): what it has reserved
- * beyond that is on the bill too, room for it being made late. */
+/* The first returns 0, or -ENOMEM as above; with `d` NULL nobody is charged. The second is called with the address that the
+ * driver gave (0: it refused): what the driver has reserved beyond the request is charged too, and room for it is made
+ * late. */
 int spw_unmanaged_ask_pool(struct spw_pool_ask *a, CUmemoryPool pool, struct spw_device *d, uint64_t bytes,
                            const char *what);
 void spw_unmanaged_pool_answered(const struct spw_pool_ask *a, CUdeviceptr address);
 
-/* The same for physical memory: made with one holder, who may let go before or after it is unmapped; whoever retains it is
- * one more. */
+/* The same for physical memory. It is made with one holder, who may release it before or after it is unmapped; each retain
+ * adds a holder. */
 void spw_unmanaged_made(CUmemGenericAllocationHandle handle, struct spw_device *d, uint64_t bytes);
 void spw_unmanaged_retained(CUmemGenericAllocationHandle handle);
 void spw_unmanaged_released(CUmemGenericAllocationHandle handle, uint64_t last);

@@ -12,14 +12,15 @@
 #include "scan.h"
 #include "slab.h"
 
-static uint64_t meetings; /* numbers walks through pointer tables, two for each operation */
+static uint64_t meetings; /* numbers the walks through pointer tables; each operation takes two numbers */
 
 struct meeting {
-    uint64_t given, reached; /* the numbers of what is among the operation's hits, and of what a table has led to */
+    uint64_t given, reached; /* the numbers for what is among the operation's hits, and for what a table has led to */
     const struct spw_scan_doubted *doubted;
 };
 
-/* What the operation is given is met anew where a table leads there: it may be used otherwise by that. */
+/* An allocation that the operation is passed is met anew if a table leads there too: it may be used differently through
+ * that. */
 static enum spw_met meet_as(uint64_t *met, const struct meeting *meeting, unsigned hit)
 {
     const bool in_table = hit == SPW_MET_IN_TABLE, was_reached = *met == meeting->reached;
@@ -87,14 +88,14 @@ static int gather_everything(struct spw_working_set *set)
     for (int i = 0; i < SPW_MAX_DEVICES; i++)
         for (uint32_t k = 0; k < spw_devices[i].block_count; k++) {
             struct spw_block *b = spw_devices[i].blocks[k];
-            struct spw_object *o = spw_object_at_locked(b->address); /* the slab, of a slab's block */
+            struct spw_object *o = spw_object_at_locked(b->address); /* for a slab's block, the slab */
             if (!(o->attention & SPW_FREE))
                 set->list[set->count++] = (struct spw_touched_object){o, true, true, true};
         }
     return 0;
 }
 
-/* Room for more hits. */
+/* Makes room for more hits. */
 static bool lengthen(struct spw_op *op)
 {
     const bool is_first = !op->long_hits;
@@ -108,7 +109,8 @@ static bool lengthen(struct spw_op *op)
     return true;
 }
 
-/* How many hits there are with what tables lead to, each allocation once; -E2BIG: there is no memory to list them. */
+/* Returns how many hits there are with what tables lead to, one for each allocation; -E2BIG: there is no memory to list
+ * them. */
 static int reach(struct spw_op *op)
 {
     int n;
