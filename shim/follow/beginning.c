@@ -2,7 +2,7 @@
 #include "beginning.h"
 
 enum {
-    ALIKE = 16, /* but for one in so many of them */
+    ALIKE = 16, /* a difference of one part in so many counts as none */
 };
 
 static uint32_t first_of_backbone(const struct spw_course *course)
@@ -13,7 +13,8 @@ static uint32_t first_of_backbone(const struct spw_course *course)
     return op;
 }
 
-/* What the iteration allocates before its first operation of the backbone: it may be there already. */
+/* Returns the bytes that the iteration allocates before its first operation of the backbone: they may be allocated
+ * already. */
 static uint64_t bytes_before(const struct spw_course *course, uint32_t first)
 {
     uint64_t bytes = 0;

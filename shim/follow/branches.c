@@ -1,16 +1,16 @@
-/* branches.c - tells by its tensors which operation of the course one is. */
+/* branches.c - recognises an operation of the course by the tensors that it is passed. */
 #include "branches.h"
 
 #include "beginning.h"
 #include "log.h"
 
 enum {
-    LEAST = 16, /* operations in a row that are always few; */
-    PART = 4,   /* else one of so many of the course is */
-    OFTEN = 4,  /* iterations in a row: that is what the program does from now on */
+    LEAST = 16, /* this many unknown operations in a row are always accepted; */
+    PART = 4,   /* beyond that, one part in so many of the course */
+    OFTEN = 4,  /* iterations in a row after which the program is taken to go on with them */
 };
 
-/* From the place on; op_count: it is none of the course. */
+/* Searches from the current place on. Returns op_count if it is no operation of the course. */
 static uint32_t place_of(const struct spw_plan_executor *on, const struct spw_op *op, uint64_t key)
 {
     const struct spw_cursor *cursor = &on->place.cursor;
@@ -52,11 +52,11 @@ void spw_branch_end(struct spw_plan_executor *on, const struct spw_op *op, uint3
     if (!on->has_branched && !on->strange_bytes)
         return;
     spw_plan_executor_recognise(on, op, operation);
-    on->conforms &= !on->strange; /* they had memory that the plan has others for */
+    on->conforms &= !on->strange; /* the unknown operations took memory that the plan has for others */
     on->strange = 0;
 }
 
-/* All that an iteration allocates; the operations have to be the same. UINT64_MAX: they are not. */
+/* Returns the bytes that an iteration allocates; UINT64_MAX if its operations are not the same. */
 static uint64_t bytes_by_the_same(const struct spw_course *course, const struct spw_course *operations)
 {
     uint64_t bytes = 0;

@@ -1,4 +1,5 @@
-/* device_loop.c - the boundaries of iterations: going on with the next one, leaving the course, coming onto another. */
+/* device_loop.c - handles the boundaries of iterations: going on with the next one, leaving the course, entering
+ * another. */
 #include "device_loop.h"
 
 #include <errno.h>
@@ -27,9 +28,9 @@
 
 enum {
     CONFIRMED = 16,       /* iterations in a row after which one is taken for the whole */
-    PROBED_AFTER = 2,     /* iterations in a row, before its launches are probed; */
-    PROBED_AFTER_ALL = 6, /* or in all, where something else comes in between */
-    MOST = 8,             /* all but one of so many bytes */
+    PROBED_AFTER = 2,     /* iterations in a row before its launches are probed; */
+    PROBED_AFTER_ALL = 6, /* or in all, if other iterations come in between */
+    MOST = 8,             /* nearly all: one part in so many of the bytes may differ */
 };
 
 static const double AS_FAST = 1.005; /* times what the operations take by themselves */
@@ -56,8 +57,9 @@ int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_lo
 
 /* ---- on the course, and off it ---- */
 
-/* The only place where the state changes. What is followed for long is no longer looked at as closely, and memory may change
- * hands before it is out of use, if all of that ended by itself for as long: whoever gets it comes after that. */
+/* The only place where the state changes. An iteration that has been followed for long is no longer observed as
+ * closely. If for as long no wait took too long, memory may change hands before it is out of use: its next owner is
+ * ordered after that. */
 static void enter(struct spw_device_loop *p, enum spw_device_state state)
 {
     const bool is_confirmed = state == SPW_DEVICE_CONFIRMED;
@@ -74,7 +76,8 @@ static enum spw_device_state trusted(const struct spw_tuned_iteration *tuned)
     return tuned->in_a_row >= CONFIRMED ? SPW_DEVICE_CONFIRMED : SPW_DEVICE_FOLLOWING;
 }
 
-/* What earlier runs know of its kernels is in the course, if the session says so. */
+/* Takes what the session found out: it has added to the course what earlier runs know of its kernels, if they know
+ * anything. */
 static void take_answer(struct spw_device_loop *p, struct spw_tuned_iteration *tuned, enum spw_probe_session_answer answer)
 {
     if (answer == SPW_PROBE_SESSION_GOES_ON)
@@ -82,12 +85,13 @@ static void take_answer(struct spw_device_loop *p, struct spw_tuned_iteration *t
     tuned->is_recalled = true;
     tuned->is_learned |= answer == SPW_PROBE_SESSION_LEARNED;
     if (tuned->state == SPW_TUNING_UNPLANNED)
-        tuned->may_replay = true; /* its first plan will */
+        tuned->may_replay = true; /* its first plan will use that */
     else
         spw_tuning_learned(tuned, true);
 }
 
-/* Where earlier runs have left something, the first iteration of a course is listened to: recall() says what for. */
+/* If earlier runs have left something, lets the session listen to the first iteration of a course; recall() takes the
+ * result. */
 static void listen(struct spw_device_loop *p, const struct spw_tuned_iteration *tuned)
 {
     if (!spw_settings_get()->recompute || tuned->is_learned || tuned->is_recalled || !spw_kernel_profile_is_there_locked() ||
@@ -112,7 +116,7 @@ static void listen_to_recording(struct spw_device_loop *p)
     p->began |= spw_probe_session_is_hearing(p->session);
 }
 
-/* Its first operation is the next. 0 or -ENOMEM. */
+/* Its first operation is the next. Returns 0 or -ENOMEM. */
 static int enter_course(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
     const int r = spw_plan_executor_enter_locked(&p->on, tuned);
@@ -145,7 +149,7 @@ void spw_device_loop_destroy(struct spw_device_loop *p)
 
 /* ---- a boundary ---- */
 
-/* Something new happens after the last operation of the iteration that was recorded: takes it. */
+/* Takes what was recorded, when something happens after the iteration's last operation. */
 static void finish_recording(struct spw_device_loop *p)
 {
     bool lacks;
@@ -164,7 +168,7 @@ static void finish_recording(struct spw_device_loop *p)
         spw_probe_session_pause_locked(p->session);
 }
 
-/* Once the device has done all of it as well, it can be planned. */
+/* Plans the recorded iteration, once the device has done all of it too and its durations are known. */
 static void await_durations(struct spw_device_loop *p)
 {
     const struct spw_tuned_iteration *tuned = spw_known_iterations_timed_locked(&p->known);
@@ -172,7 +176,7 @@ static void await_durations(struct spw_device_loop *p)
         return;
     spw_plan_executor_take_up_plan(&p->on);
     if (tuned->number)
-        spw_steptime_broken_locked(p->on.device->ordinal); /* it began on demand and ends by plan */
+        spw_steptime_broken_locked(p->on.device->ordinal); /* this iteration began on demand and ends by plan */
 }
 
 /* The next iteration of the course begins. */
@@ -185,7 +189,7 @@ static void rewind_course(struct spw_device_loop *p, bool catches_up)
     spw_plan_executor_rewind_locked(&p->on);
 }
 
-/* Something else came than the course expects. */
+/* Another operation came than the course expects: leaves the course. */
 static void lose(struct spw_device_loop *p)
 {
     const bool was_guessed = p->on.now->beginning.is_guessed;
@@ -200,7 +204,7 @@ static void lose(struct spw_device_loop *p)
     leave_course(p);
 }
 
-/* An iteration of the course has begun. */
+/* Leaves the course at the beginning of an iteration, and forgets it. */
 static void give_up(struct spw_device_loop *p, const char *why)
 {
     struct spw_tuned_iteration *tuned = p->on.now;
@@ -208,13 +212,14 @@ static void give_up(struct spw_device_loop *p, const char *why)
     spw_known_iterations_forget_locked(&p->known, tuned, why);
 }
 
-/* The same operations on tensors of other sizes (another batch) are another iteration: the detector has to see it. */
+/* True if the same operations work on tensors of other sizes (another batch): another iteration, which the detector has to
+ * see. */
 static bool is_another(const struct spw_device_loop *p)
 {
     return p->on.strange_bytes > p->on.made_bytes / MOST;
 }
 
-/* It is complete: the next one is trusted as far as what came in a row lets it. */
+/* The iteration is complete. How many came in a row decides how far the next one is trusted. */
 static void count_iteration(struct spw_device_loop *p)
 {
     struct spw_tuned_iteration *tuned = p->on.now;
@@ -229,7 +234,7 @@ static void count_iteration(struct spw_device_loop *p)
     enter(p, trusted(tuned));
 }
 
-/* The next one goes by the plan that is in force now; `before` is not that any more where it is another. */
+/* Begins the next iteration by the plan in force; `before` is the plan of the last one. */
 static void begin_by_plan(struct spw_device_loop *p, const struct spw_course_plan *before, bool all_done)
 {
     if (before != p->on.now->plan)
@@ -240,7 +245,7 @@ static void begin_by_plan(struct spw_device_loop *p, const struct spw_course_pla
         (void)spw_mover_out_after_in_locked(p->on.device);
 }
 
-/* An iteration of the course is complete. What earlier runs know of its kernels is planned with at once. */
+/* When the first iteration of a course is complete, plans with what earlier runs know of its kernels. */
 static void recall(struct spw_device_loop *p)
 {
     struct spw_tuned_iteration *tuned = p->on.now;
@@ -250,11 +255,11 @@ static void recall(struct spw_device_loop *p)
     take_answer(p, tuned, spw_probe_session_recall_locked(p->session));
 }
 
-/* The course is complete, and what comes next belongs to the iteration after it, for which the device is made ready in steps
- * that each make use of those before. False: the iteration was given up. */
+/* Makes the device ready for the next iteration, in steps that make use of those before. Returns false if it was given
+ * up. */
 static bool next_iteration(struct spw_device_loop *p)
 {
-    /* 1. What the iteration was, as long as nothing has changed. The plan is for comparison only: step 5 may end it. */
+    /* 1. Note what the iteration was, before anything changes. The plan is for comparison only: step 5 may end it. */
     const struct spw_course_plan *before = p->on.now->plan;
     const bool all_done = spw_plan_executor_is_done(&p->on) && !p->on.has_branched,
                was_observing = spw_device_loop_is_observing(p),
@@ -262,41 +267,41 @@ static bool next_iteration(struct spw_device_loop *p)
                was_there = spw_plan_executor_is_there(&p->on);
     spw_spot_check_next_iteration_locked();
 
-    /* 2. It counts, which decides whether the detector is told of the next one. */
+    /* 2. Count it, which decides whether the detector is told of the next one. */
     count_iteration(p);
 
     /* 3. A recording would miss what is not told from here on. */
     if (!spw_device_loop_is_observing(p) && spw_known_iterations_is_recording(&p->known))
         spw_known_iterations_stop_recording_locked(&p->known);
 
-    /* 4. What earlier runs know of its kernels, now that each has come. */
+    /* 4. Take what earlier runs know of its kernels, now that each has come. */
     recall(p);
 
-    /* 5. The plan for the next one, in which what was learned from says nothing of the time that a step takes. */
+    /* 5. Take the plan for the next one. An iteration in which launches were probed does not show how long a step takes. */
     const bool is_as_it_was = spw_tuning_improve(p->on.device, p->on.now, !is_learning);
 
-    /* 6. Back to the beginning, with the actions of that plan. The detector is told now of what it was not told, for it will
-     * be told of the rest. */
+    /* 6. Go back to the beginning, with the actions of that plan. If the detector was told of nothing, it is told that now,
+     * since it will be told of the rest. */
     rewind_course(p, spw_device_loop_is_observing(p) && !was_observing);
 
-    /* 7. Whether it can go on. What is gone is looked for in operations that are told of; where they are not, the tensors
-     * have to be there under their new numbers. */
+    /* 7. Find out whether the course can go on. While operations are told, missing tensors are looked for in them; else the
+     * tensors have to be there under their new numbers. */
     if (!is_as_it_was || !(was_observing ? was_there : spw_plan_executor_is_there(&p->on))) {
         give_up(p, is_as_it_was ? "work on other tensors than they did" : "take another time than they did");
         return false;
     }
 
-    /* 8. It begins: with the plan's copies, and with its time. */
+    /* 8. Begin: with the plan's copies, and with its time. */
     begin_by_plan(p, before, all_done);
     spw_plan_follower_begins_locked(p->on.device, p->on.stream, p->on.now->id, p->on.now->number);
     if (is_learning)
-        spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than it will */
+        spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than later ones will */
     return true;
 }
 
-/* The iteration is known, and the device goes by its course from here on. What is followed now, if anything, may be a part
- * of it, or the same operations on tensors of other sizes: that goes on being followed until there is a plan for the other,
- * or as long as it has one itself. */
+/* Lets the device follow the course of an iteration that is known. The one that is followed so far, if any, may be a part
+ * of it, or the same operations on tensors of other sizes: it is followed until the other has a plan, or while only it has
+ * one itself. */
 static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
     (void)spw_tuning_improve(p->on.device, tuned, false);
@@ -368,8 +373,8 @@ void spw_device_loop_observe_locked(struct spw_device_loop *p, struct spw_op *op
         spw_probe_session_hear_no_more_locked(p->session);
 }
 
-/* The iteration goes by with other tensors, and the plan would move the wrong ones, or it was broken off. It begins again
- * when its turn comes, which says nothing against guesses. */
+/* Leaves a course whose iteration works on other tensors, so that the plan would move the wrong ones, or was broken off. It
+ * begins again when its turn comes, so this does not count against guesses. */
 static void lose_turn(struct spw_device_loop *p)
 {
     struct spw_beginning *beginning = &p->on.now->beginning;
@@ -378,7 +383,7 @@ static void lose_turn(struct spw_device_loop *p)
     beginning->misses = misses;
 }
 
-/* It is the one that was expected. */
+/* The operation is the expected one. */
 static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
 {
     const uint32_t operation = p->on.place.cursor.op - 1;
@@ -397,8 +402,7 @@ static void follow_expected(struct spw_device_loop *p, struct spw_op *op)
         spw_probe_session_op_locked(p->session, op, operation);
 }
 
-/* What came since a course was lost was something else, as an evaluation, and the next iteration of one that is known begins
- * here, with this operation of the backbone. */
+/* After a lost course and something else, such as an evaluation, begins the known iteration that this operation begins. */
 static bool begin_anew(struct spw_device_loop *p, struct spw_op *op, uint64_t key)
 {
     struct spw_tuned_iteration *tuned = spw_beginning_find(&p->known.iterations, p->left, key, p->on.device->live_bytes);
@@ -408,9 +412,9 @@ static bool begin_anew(struct spw_device_loop *p, struct spw_op *op, uint64_t ke
     if (enter_course(p, tuned) < 0)
         return false;
     tuned->beginning.is_guessed = true;
-    spw_plan_follower_lost_locked(p->on.device, false); /* what went on demand is no iteration of that length */
+    spw_plan_follower_lost_locked(p->on.device, false); /* what ran on demand is no iteration of that length */
     spw_plan_follower_begins_locked(p->on.device, p->on.stream, tuned->id, tuned->number);
-    spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than it will */
+    spw_steptime_broken_locked(p->on.device->ordinal); /* it takes longer than later ones will */
     p->began = true;
     const bool is_begun = spw_cursor_op(&p->on.place.cursor, key, true) == SPW_CURSOR_EXPECTED;
     if (is_begun)
@@ -420,8 +424,8 @@ static bool begin_anew(struct spw_device_loop *p, struct spw_op *op, uint64_t ke
     return is_begun;
 }
 
-/* An operation of the backbone that is not the expected one: the program may have taken another branch than it did when the
- * iteration was recorded. */
+/* For an operation of the backbone that is not the expected one: the program may have taken another branch than
+ * recorded. */
 static enum spw_cursor_answer take_branch(struct spw_device_loop *p, const struct spw_op *op, uint64_t key)
 {
     uint32_t operation;
@@ -465,7 +469,7 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
         follow_expected(p, op);
     if (answer == SPW_CURSOR_LOST || answer == SPW_CURSOR_COMPLETE) {
         if (backbone && spw_beginning_comes_again(&p->on, key))
-            lose_turn(p); /* as an evaluation ends where the way back would begin */
+            lose_turn(p); /* as when an evaluation ends where the way back would begin */
         else
             lose(p);
         if (backbone)
@@ -473,20 +477,22 @@ void spw_device_loop_follow_locked(struct spw_device_loop *p, struct spw_op *op)
     }
 }
 
-/* No plan with replays could be faster than one that hides all its copies: there is nothing to learn, unless for a trace. */
+/* True if no plan with replays could be faster, as this one hides all its copies: nothing to learn then, unless for a
+ * trace. */
 static bool is_as_fast_as_can_be(const struct spw_course_plan *plan)
 {
     return !spw_settings_get()->probe && plan->predicted_us <= AS_FAST * plan->compute_us;
 }
 
-/* It is followed, it has a plan, and has come a few times: probing takes time and memory. */
+/* True if the iteration has a plan and has come a few times: probing takes time and memory. */
 static bool may_probe(const struct spw_device_loop *p, const struct spw_tuned_iteration *tuned)
 {
     return tuned != p->known.awaited &&
            (tuned->in_a_row >= PROBED_AFTER || tuned->followed >= PROBED_AFTER_ALL || tuned->probing_began);
 }
 
-/* The session is about the course, which may be probed from the next iteration on. False: not yet, or not at all. */
+/* Sets the session to this course, which may be probed from the next iteration on. Returns false if not yet, or not at
+ * all. */
 static bool begin_probing_unlocking(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
     const bool is_under_way = spw_probe_session_is_about(p->session, tuned->course);
@@ -505,9 +511,9 @@ static bool begin_probing_unlocking(struct spw_device_loop *p, struct spw_tuned_
            (is_under_way || spw_probe_session_begin_locked(p->session, tuned->course, tuned->serial, false) == 0);
 }
 
-/* Launches of the course are probed, as far as they are new, once it has come a few times. Where something else came
- * meanwhile, as evaluations do, it goes on as soon as the course is back. One that is only listened to needs digests for
- * what earlier runs know of it. */
+/* Probes new launches of the course once it has come a few times. If something else came meanwhile, such as evaluations,
+ * goes on as soon as the course is back. A session that only listens needs digests for what earlier runs know of the
+ * course. */
 static void probe_unlocking(struct spw_device_loop *p)
 {
     struct spw_tuned_iteration *tuned = p->on.now;

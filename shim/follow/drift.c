@@ -1,4 +1,4 @@
-/* drift.c - looks at step times now and then, and at the speed of copies where these have changed. */
+/* drift.c - looks at step times now and then, and at the speed of copies if these have changed. */
 #include "drift.h"
 
 #include <math.h>
@@ -9,13 +9,13 @@
 #include "plan_stats.h"
 
 enum {
-    LOOK_EVERY = 6, /* iterations, so that none counts twice */
+    LOOK_EVERY = 6, /* iterations between looks, so that none counts twice */
     STRANGE = 2,    /* looks that must agree */
-    RESTS = 64,     /* iterations after copies were measured anew: that is two events for each, for a while */
+    RESTS = 64,     /* iterations after copies were measured again, which takes two events for each, for a while */
 };
-static const double CHANGED = 0.02; /* a step, from what it was */
-static const double LATE = 0.01;    /* of a step: much */
-static const double OTHER = 0.08;   /* speed, from what a plan was made with */
+static const double CHANGED = 0.02; /* share by which a step differs from what it was */
+static const double LATE = 0.01;    /* share of a step that counts as much */
+static const double OTHER = 0.08;   /* share by which speed differs from what a plan was made with */
 
 static bool differs(double value, double from, double share)
 {
@@ -36,7 +36,7 @@ static bool is_another_link(const struct spw_device *d, struct spw_course_plan *
     return true;
 }
 
-/* Whether steps take another time than they did, or much of what they need came late since the last look. */
+/* True if steps take another time than they did, or much of what they need came late since the last look. */
 static bool is_strange(struct spw_drift *drift, const struct spw_device *d, double step_us)
 {
     const double late_us = spw_arrivals[d->ordinal].late_us - drift->late_us;

@@ -1,5 +1,4 @@
-/* known_iterations.c - leads the detector and the recording of a device from one iteration that was seen to one that has a
- * plan. */
+/* known_iterations.c - takes an iteration through the states: seen by the detector, recorded, timed, planned. */
 #include "known_iterations.h"
 
 #include <errno.h>
@@ -17,9 +16,9 @@
 #include "slab.h"
 #include "steptime.h"
 
-enum { TOUCHES = 64 /* of one operation, without asking for memory */ };
-static const float LONGEST_US = 1e9f; /* of an operation: what is said to take longer is not believed */
-static const double STRANGE = 0.05;   /* of what an iteration takes: it takes another time than in an earlier run */
+enum { TOUCHES = 64 /* touches of one operation that need no allocation */ };
+static const float LONGEST_US = 1e9f; /* of an operation: a longer time is not believed */
+static const double STRANGE = 0.05;   /* share of an iteration by which it takes another time than in an earlier run */
 
 static bool is_allowed(enum spw_known_state from, enum spw_known_state to)
 {
@@ -65,7 +64,7 @@ struct touches {
     uint32_t count;
 };
 
-/* Of a slab as a whole nothing is told. False: there is nothing that is alive. */
+/* Notes nothing of a slab as a whole. Returns false if nothing is alive there. */
 static bool add_touch(const struct spw_device *d, struct touches *t, struct spw_object *o, CUdeviceptr address, bool writes)
 {
     struct spw_observer_touch *touch = &t->list[t->count++];
@@ -90,7 +89,7 @@ static bool add_touch(const struct spw_device *d, struct touches *t, struct spw_
     return true;
 }
 
-/* In the order of parameters where the hits are all there is to know; else in that of addresses. */
+/* Lists touches in the order of the parameters if the hits are all that is known; else in the order of addresses. */
 static bool list_touches(const struct spw_device *d, const struct spw_op *op, struct spw_object *const *objects,
                          unsigned count, struct touches *ret)
 {
@@ -113,8 +112,8 @@ static bool list_touches(const struct spw_device *d, const struct spw_op *op, st
 
 /* ---- telling of it */
 
-/* Kernels are known by what they are, and calls that are no launches of the program's by their names, so that iterations of
- * earlier runs are found again. */
+/* Returns the number by which a call is known in other runs too: kernels by their contents, calls that are no launches of
+ * the program by their names. */
 static uint64_t function_of(const struct spw_op *op)
 {
     struct spw_hash hash;
@@ -135,8 +134,8 @@ void spw_known_iterations_stop_recording_locked(struct spw_known_iterations *kno
         enter(known, SPW_KNOWN_LOOKING);
 }
 
-/* What was told while it was recorded as `number`. The iteration before may only have been a likely one: then it is not
- * known whether this one begins behind it. */
+/* Goes on with a recording in which an operation has got number `number`. The iteration before may have been only a likely
+ * one; then it is not known whether this one begins after it. */
 static void go_on_recording(struct spw_known_iterations *known, struct spw_op *op, uint32_t number,
                             const struct spw_iteration_place *place)
 {
@@ -239,7 +238,7 @@ void spw_known_iterations_plan_remembered_locked(struct spw_known_iterations *kn
         tuned->course->ops[i].us = it->us[i] >= 0 && it->us[i] <= LONGEST_US ? it->us[i] : -1;
     spw_info("device %d: an iteration of %u operations is known from an earlier run", known->device->ordinal, it->op_count);
     if (!it->choice_count)
-        return; /* what had no plan then gets one once it was seen what it takes without */
+        return; /* an iteration that had no plan then gets one once it was measured without */
     spw_tuning_begin_with(tuned, it->list, it->choice_count, it->choices_of);
     spw_tuning_plan(known->device, tuned);
 }
@@ -282,7 +281,7 @@ void spw_known_iterations_note_locked(struct spw_known_iterations *known)
 struct durations {
     const struct spw_course *course;
     struct spw_bandwidth bandwidth;
-    double strange_us, all_us; /* differences from what was known before; in all */
+    double strange_us, all_us; /* differences from what was known before; the sum of all durations */
 };
 
 static void take_duration(void *context, uint32_t ordinal, double us)
@@ -300,7 +299,8 @@ static void take_duration(void *context, uint32_t ordinal, double us)
     d->course->ops[ordinal].us = us;
 }
 
-/* What small allocations take is left alone by a plan: not what they took in an iteration of other sizes. */
+/* A plan leaves the memory of small allocations alone, so it should not include what they took in an iteration of other
+ * sizes. */
 static void give_empty_slabs_back(struct spw_device *d)
 {
     for (struct spw_block *b = spw_slab_remove_empty_locked(d); b; b = spw_slab_remove_empty_locked(d))
@@ -315,7 +315,7 @@ struct spw_tuned_iteration *spw_known_iterations_timed_locked(struct spw_known_i
         return NULL;
     spw_steptime_collect_locked(known->device->ordinal);
     if (spw_steptime_is_pending_locked(known->device->ordinal, tuned->id))
-        return NULL; /* what it took on demand is what its plan is held against */
+        return NULL; /* its plan is compared with what it took on demand */
     struct durations durations = {.course = tuned->course};
     (void)spw_bandwidth_locked(known->device->ordinal, &durations.bandwidth);
     if (!spw_durations_collect_locked(known->device, take_duration, &durations))

@@ -13,18 +13,18 @@
 
 enum {
     MAX_OPERATIONS = 1 << 20,
-    LOOKED_AT = 64, /* touches of one operation that the detector gets */
-    OFTEN = 6,      /* iterations that only the one has seen that is told of no sizes */
+    LOOKED_AT = 64, /* touches of one operation that the detector is told of */
+    OFTEN = 6,      /* iterations that only the detector without sizes has seen */
 };
 
 struct spw_observer {
     struct spw_device *device;
     struct spw_iteration *detector;
-    struct spw_iteration *blind; /* the other one, which is told of no sizes; NULL: it is known which is to be used */
-    bool is_blind;               /* the detector is told of none */
+    struct spw_iteration *blind; /* a second detector, which is told of no sizes; NULL: it is decided which one to use */
+    bool is_blind;               /* `detector` is the one that is told of no sizes */
     struct spw_recording *recording;
     bool is_recording, broken;
-    struct spw_recording_touch *touches; /* of one operation, for the recording */
+    struct spw_recording_touch *touches; /* the touches of one operation, for the recording */
     uint32_t touch_room;
 };
 
@@ -36,7 +36,7 @@ static int by_serial(const void *a, const void *b)
     return x->serial < y->serial ? -1 : x->serial > y->serial;
 }
 
-/* Allocations of the program that are alive, in order: the caller's to free. */
+/* Returns the live allocations of the program, in the order of their serials; the caller frees the list. */
 static struct spw_block **live_blocks(const struct spw_device *d, uint32_t *ret_count)
 {
     struct spw_block **list = malloc((d->block_count + 1) * sizeof(struct spw_block *));
@@ -52,7 +52,7 @@ static struct spw_block **live_blocks(const struct spw_device *d, uint32_t *ret_
     return list;
 }
 
-/* The iterations that earlier runs have left: the detector has room for as many as a profile keeps. */
+/* Gives the detector the iterations that earlier runs have left. It has room for as many as a profile keeps. */
 static void remember(struct spw_observer *w)
 {
     const struct spw_profile_iterations *known = spw_kernel_profile_iterations_locked();
@@ -98,7 +98,7 @@ void spw_observer_destroy(struct spw_observer *w)
 
 void spw_observer_alloc(struct spw_observer *w, const struct spw_block *b)
 {
-    /* What there is no memory for is not recognised. */
+    /* An allocation for which there is no memory here will not be recognised. */
     (void)spw_iteration_alloc(w->detector, b->serial, w->is_blind ? 1 : b->size_bytes, 0);
     if (w->blind)
         (void)spw_iteration_alloc(w->blind, b->serial, 1, 0);
@@ -139,7 +139,7 @@ static bool is_backbone(const struct spw_signature *signature)
     return signature->kind < SPW_ITERATION_COPY_H2D;
 }
 
-/* What may be written is both: a kernel may read what it writes. */
+/* A touch that may write counts as reading and writing: a kernel may read what it writes. */
 static struct spw_recording_touch recorded(const struct spw_observer_touch *touch)
 {
     return (struct spw_recording_touch){.id = touch->serial,
@@ -166,7 +166,7 @@ static int record(struct spw_observer *w, const struct spw_observer_op *op, cons
     return r;
 }
 
-/* What the detector is told of the touches that are loose, as far as there is room, or of those that are not. */
+/* Tells the detector of the loose touches, as far as there is room, or of the others. */
 static void add_told(const struct spw_observer_op *op, bool loose, struct spw_iteration_touch list[static LOOKED_AT],
                      struct spw_iteration_op *told)
 {
@@ -205,7 +205,7 @@ static void tell(struct spw_iteration *detector, bool sizes, const struct spw_it
     (void)spw_iteration_add(detector, &told, ret_place); /* without memory its answer is NO */
 }
 
-/* What a shape has come to: so many iterations. */
+/* Returns how many iterations of the shape were seen. */
 static uint64_t seen(const struct spw_iteration *detector, uint32_t shape)
 {
     struct spw_iteration_shape it;
@@ -215,8 +215,8 @@ static uint64_t seen(const struct spw_iteration *detector, uint32_t shape)
     return 0;
 }
 
-/* As long as none is known by all that tells iterations apart, the one that is told of no sizes goes along. It takes over
- * where it alone knows one. */
+/* While no iteration is known with its sizes, tells the detector without sizes as well. It takes over if it alone knows
+ * one. */
 static void tell_blind(struct spw_observer *w, const struct spw_iteration_op *op, struct spw_iteration_place *place)
 {
     struct spw_iteration_place other;

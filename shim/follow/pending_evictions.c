@@ -1,4 +1,4 @@
-/* pending_evictions.c - the list of evictions that are tried again. */
+/* pending_evictions.c - keeps the list of evictions that are tried again. */
 #include "pending_evictions.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* pending_evictions.h - evictions and copies out that a plan has at a place where they cannot begin yet: the copy would keep
- * others behind a gate (streams.h), another thread is submitting work on the tensor, or it is being looked through for
- * addresses. They are tried again until the tensor is used, or the plan has something else for it.
+/* pending_evictions.h - lists evictions and write-backs of a plan that could not begin at their place: the copy would keep
+ * other copies behind a gate (streams.h), another thread is submitting work on the tensor, or it is being searched for
+ * addresses. They are tried again until the tensor is used, or the plan has another action for it.
  *
  * Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_PENDING_EVICTIONS_H
@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 struct spw_pending_eviction {
-    uint32_t tensor; /* of the course */
+    uint32_t tensor; /* number in the course */
     uint32_t kind;   /* enum spw_step_kind: SPW_STEP_D2H or SPW_STEP_DROP */
-    uint64_t tick;   /* of the tensor's last use: after another one, it is not tried again */
+    uint64_t tick;   /* of the tensor's last use: after another use it is not tried again */
 };
 
 struct spw_pending_evictions {
@@ -19,14 +19,14 @@ struct spw_pending_evictions {
     uint32_t count, room;
 };
 
-/* One that could not begin. Without memory for it, it is not tried again. */
+/* Adds an eviction that could not begin. Without memory for it, it is not tried again. */
 void spw_pending_evictions_add(struct spw_pending_evictions *p, struct spw_pending_eviction what);
 
-/* The plan has something else for the tensor. */
+/* Call when the plan has another action for the tensor. */
 void spw_pending_evictions_forget(struct spw_pending_evictions *p, uint32_t tensor);
 
-/* Takes the oldest. False: none is pending. */
+/* Takes the oldest. Returns false if none is pending. */
 bool spw_pending_evictions_take(struct spw_pending_evictions *p, struct spw_pending_eviction *ret_what);
 
-void spw_pending_evictions_clear(struct spw_pending_evictions *p); /* gives all memory back */
+void spw_pending_evictions_clear(struct spw_pending_evictions *p); /* releases all memory */
 #endif

@@ -1,4 +1,4 @@
-/* plan_executor.c - finds blocks for a course's tensors, and carries out what its plan has next. */
+/* plan_executor.c - finds blocks for a course's tensors, and carries out the actions of its plan. */
 #include "plan_executor.h"
 
 #include <errno.h>
@@ -13,10 +13,11 @@
 #include "versions.h"
 
 enum {
-    TOUCHES = 64,    /* of an operation in between, that are noted */
-    MOST = 8,        /* all but one of so many bytes */
-    OUT_OF_TURN = 4, /* times that an operation is given another tensor, and */
-    TO_ONE = 8,      /* as often as the right one: more than what was left in places that are not trusted yet */
+    TOUCHES = 64,    /* touches of an operation in between that are noted */
+    MOST = 8,        /* nearly all: one part in so many of the bytes may be missing */
+    OUT_OF_TURN = 4, /* times that an operation is passed another tensor, and */
+    TO_ONE = 8, /* as many times as often as the right one: more than stale words can account for, in places that are not
+                   trusted yet */
 };
 
 static const struct spw_course no_course;
@@ -50,7 +51,7 @@ static struct spw_block *block_of(const struct spw_plan_executor *on, uint32_t t
     return b && b->serial == on->place.cursor.id[tensor] && !b->doomed && !(b->object.attention & SPW_FREE) ? b : NULL;
 }
 
-/* The plan has no more use for what the program has freed. */
+/* Releases a retained block that the plan has no more use for. */
 static void release_ghost(struct spw_plan_executor *on, uint32_t tensor)
 {
     struct spw_block *b = on->blocks[tensor];
@@ -111,7 +112,7 @@ bool spw_plan_executor_works_in_locked(const struct spw_plan_executor *on, CUcon
     return false;
 }
 
-/* Those alive when the recording began are in the order of their serials. */
+/* The tensors alive when the recording began are in the order of their serials. */
 static uint32_t find_live(const struct spw_course *course, uint64_t serial)
 {
     uint32_t low = 0, high = course->live_count;
@@ -125,7 +126,7 @@ static uint32_t find_live(const struct spw_course *course, uint64_t serial)
     return low < course->live_count && course->tensors[low].id == serial ? low : SPW_NO_INDEX;
 }
 
-/* Who those alive throughout are, by serial. */
+/* Finds the blocks of tensors that are alive throughout, by serial. */
 static void bind_live(struct spw_plan_executor *on, const struct spw_course *course)
 {
     for (uint32_t i = 0; i < on->device->block_count; i++) {
@@ -142,7 +143,7 @@ static void bind_live(struct spw_plan_executor *on, const struct spw_course *cou
     }
 }
 
-/* Of what the course works on throughout: all that nothing stands for is missing. */
+/* Counts what is missing of the tensors that the course uses. */
 static void count_missing(struct spw_plan_executor *on)
 {
     const struct spw_course *course = on->now->course;
@@ -174,7 +175,7 @@ bool spw_plan_executor_is_there(const struct spw_plan_executor *on)
     return on->missing_bytes <= on->throughout_bytes / MOST;
 }
 
-/* A block that is none of the course's. */
+/* Returns the block at the address if it is none of the course's. */
 static struct spw_block *stranger(CUdeviceptr address)
 {
     struct spw_object *o = spw_object_at_locked(address);
@@ -182,7 +183,7 @@ static struct spw_block *stranger(CUdeviceptr address)
     return b && !b->doomed && !(o->attention & SPW_FREE) && !b->expected ? b : NULL;
 }
 
-/* One that might be the tensor by its size. */
+/* Returns it if it might be the tensor by its size. */
 static struct spw_block *stand_in(const struct spw_course_tensor *tensor, CUdeviceptr address)
 {
     struct spw_block *b = stranger(address);
@@ -220,8 +221,8 @@ bool spw_plan_executor_is_in_turn(struct spw_plan_executor *on, const struct spw
     return on->out_of_turn < OUT_OF_TURN || on->out_of_turn <= TO_ONE * on->in_turn;
 }
 
-/* What operation `operation` of the course is given as hit `i`. NULL: nothing of the course's, or what the course knows it
- * by is not for telling. */
+/* Returns the tensor that operation `operation` of the course has as hit `i`. NULL: nothing of the course's, or the hits do
+ * not correspond. */
 static const struct spw_course_tensor *tensor_of_hit(const struct spw_plan_executor *on, const struct spw_op *op,
                                                      uint32_t operation, uint32_t i)
 {
@@ -231,7 +232,8 @@ static const struct spw_course_tensor *tensor_of_hit(const struct spw_plan_execu
     return t < course->tensor_count ? &course->tensors[t] : NULL;
 }
 
-/* Nobody stands for it yet, or somebody by his size alone, whom no operation before this one was given. */
+/* True if no block stands for the tensor yet, or one that was chosen by size alone and that no earlier operation was
+ * passed. */
 static bool may_be_another(const struct spw_plan_executor *on, const struct spw_course_tensor *tensor, uint32_t operation)
 {
     const uint32_t t = (uint32_t)(tensor - on->now->course->tensors);
@@ -261,7 +263,7 @@ void spw_plan_executor_recognise(struct spw_plan_executor *on, const struct spw_
         const struct spw_course_tensor *tensor = tensor_of_hit(on, op, operation, i);
         struct spw_block *b = tensor && may_be_another(on, tensor, operation) ? stranger(op->hits[i]) : NULL;
         const uint32_t t = b ? (uint32_t)(tensor - course->tensors) : SPW_NO_INDEX;
-        struct spw_block *former = b ? block_of(on, t) : NULL; /* before its name is another's */
+        struct spw_block *former = b ? block_of(on, t) : NULL; /* before its number is given to another */
         if (b && t < course->live_count && on->is_missing[t] && b->size_bytes == tensor->bytes) {
             found(on, t, b);
         } else if (b && spw_cursor_recognise(&on->place.cursor, t, b->serial)) {
@@ -273,7 +275,7 @@ void spw_plan_executor_recognise(struct spw_plan_executor *on, const struct spw_
     }
 }
 
-/* Who is who, and from which action on; false without memory. */
+/* Finds which block is which tensor, and from which action on to go. Returns false without memory. */
 static bool begin_course(struct spw_plan_executor *on, struct spw_tuned_iteration *tuned)
 {
     const struct spw_course *course = tuned->course;
@@ -389,13 +391,14 @@ void spw_plan_executor_note_extra(struct spw_plan_executor *on, const struct spw
     spw_cursor_note_extra(&on->place.cursor, &call);
 }
 
-/* A plan that was made when nobody knew who writes what has no idea of who will be believed. */
+/* A plan that was made before it was known what launches write cannot tell which launches will be believed. */
 static bool may_be_believed(const struct spw_plan_executor *on, uint32_t tensor)
 {
     return !spw_course_plan_wants_versions(on->now->plan) || on->now->plan->marks.believed[tensor];
 }
 
-/* What is copied out stays until it is dropped: something may use it until then. -EBUSY: it cannot begin yet. */
+/* Carries out one action. A block that is copied out stays until it is dropped, since it may be used until then. -EBUSY: it
+ * cannot begin yet. */
 static int carry_out(const struct spw_plan_executor *on, uint32_t kind, uint32_t tensor, struct spw_block *b)
 {
     struct spw_device *d = on->device;
@@ -422,7 +425,7 @@ static bool is_carried_out(struct spw_plan_executor *on, uint32_t kind, uint32_t
     return false;
 }
 
-/* Each once, until one cannot begin. */
+/* Tries each once, until one cannot begin. */
 static void carry_out_pending(struct spw_plan_executor *on)
 {
     struct spw_pending_eviction next;
@@ -450,13 +453,14 @@ int spw_plan_executor_conform_locked(struct spw_plan_executor *on)
     return 0;
 }
 
-/* The program frees it behind the operation that was the last, before the next. */
+/* The program frees the tensor after the last operation and before the next. */
 static bool is_about_to_be_freed(const struct spw_plan_executor *on, uint32_t tensor)
 {
     return on->now->course->tensors[tensor].free_after < on->place.cursor.op;
 }
 
-/* One action on a tensor. What the program frees by itself now, and the plan has no more use for, is left to that. */
+/* Carries out one action on a tensor. If the program is about to free the tensor, and the plan has no more use for it,
+ * leaves it alone. */
 static void move(struct spw_plan_executor *on, uint32_t action, const struct spw_action *due)
 {
     spw_pending_evictions_forget(&on->pending, due->id);
@@ -477,7 +481,8 @@ static bool makes(const struct spw_course *course, uint32_t operation, uint32_t 
     return false;
 }
 
-/* It was planned for operations that did not come, and the plan has it leave again before the place. */
+/* True for an action that was planned for operations that did not come, if the plan undoes it again before the current
+ * place. */
 static bool is_pointless(const struct spw_plan_executor *on, uint32_t action)
 {
     const struct spw_action *list = on->now->plan->actions.list;

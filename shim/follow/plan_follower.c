@@ -1,4 +1,4 @@
-/* plan_follower.c - hands what the engine tells to the device that it is about. */
+/* plan_follower.c - passes what the engine reports to the loop of the device concerned. */
 #include "plan_follower.h"
 
 #include <pthread.h>
@@ -62,7 +62,7 @@ static void note_alloc(struct spw_device *d, struct spw_block *b)
     }
     if (!p)
         return;
-    b->serial = 0; /* who looks at what there is, finds nobody here yet */
+    b->serial = 0; /* what looks through the blocks meanwhile does not count this one yet */
     spw_device_loop_settle_locked(p);
     b->serial = serial;
     if (spw_device_loop_is_observing(p))
@@ -129,7 +129,7 @@ void spw_plan_follower_spare_versions_unlocking(struct spw_device *d, struct spw
     if (!spw_versions_kept || anybody_wants_versions())
         return;
     if (d->dropping && spw_replay_rescue_unlocking(d, NULL, true, s) < 0)
-        return; /* it stays as it is, and the next iteration tries anew */
+        return; /* it stays as it is, and the next iteration tries again */
     if (anybody_wants_versions() || spw_anything_dropped_locked())
         return;
     spw_versions_keep_locked(false);
@@ -145,7 +145,7 @@ static void press(struct spw_device *d)
     struct spw_device_loop *p;
     if (spw_device_loop_create(d, &p) < 0) {
         spw_device_loop_lack_memory(d, "to watch for the iteration");
-        return; /* the next time that memory is short it is tried again */
+        return; /* it is tried again when memory is short the next time */
     }
     d->loop = p;
     spw_plan_follower_any = true;
@@ -269,7 +269,7 @@ void spw_plan_follower_stop(void)
     spw_unlock();
 }
 
-/* The threads are the parent's, and so is what they were making: it is left where it is. */
+/* The threads are the parent's, and so is what they were making; it is left alone. */
 void spw_plan_follower_in_child(void)
 {
     spw_lock();

@@ -1,13 +1,13 @@
-/* plan_stats.c - books on the iterations of each device, by the plan that they followed. */
+/* plan_stats.c - counts the iterations of each device by the plan that they followed. */
 #include "plan_stats.h"
 
 #include <string.h>
 
 #include "bandwidth.h"
 
-enum { PLANS = 16 }; /* whose figures are kept, at least the last so many adopted */
+enum { PLANS = 16 }; /* plans whose figures are kept: at least the last so many adopted */
 
-/* Step times of planned iterations are kept apart from those of the same shape on demand, and from plan to plan. */
+/* The step times of planned iterations are kept apart from those of the same shape on demand, and from plan to plan. */
 #define BY_PLAN 0x80000000u
 
 struct spw_plan_stats spw_plan_stats[SPW_MAX_DEVICES];
@@ -20,7 +20,7 @@ struct plan {
 
 static struct device {
     struct plan plans[PLANS]; /* number n is at n % PLANS */
-    uint32_t adopted, latest; /* plans: so many; the one that the last planned iteration followed */
+    uint32_t adopted, latest; /* plans adopted; number of the plan that the last planned iteration followed */
     bool running;             /* an iteration has begun and is followed */
     uint32_t running_plan;
     uint64_t out_before, in_before;

@@ -1,4 +1,5 @@
-/* plan_thread.c - asks the planner for a course, at once or on a thread, and ties its answer to the course's tensors. */
+/* plan_thread.c - asks the planner for a plan of a course, at once or on a thread, and ties its answer to the course's
+ * tensors. */
 #include "plan_thread.h"
 
 #include <errno.h>
@@ -24,11 +25,11 @@
 
 _Static_assert(SPW_COURSE_MAKERS == SPW_RECORDED_OP_DEPTH, "what a plan makes again is followed as far");
 
-/* The share of the budget that a plan leaves alone where it costs no more than this times the operations all the same. */
+/* The share of the budget that a plan leaves free if it takes no more than FREE times the operations alone all the same. */
 #define AMPLE 0.12
 #define FREE  1.005
 
-/* A first plan takes about as long as one iteration of that many operations. */
+/* Limit for a first plan: about as long as one iteration of so many operations. */
 #define QUICK_S 0.001
 
 static double now_s(void)
@@ -106,7 +107,7 @@ static int take(struct spw_course_plan *to, const struct spw_course *course, con
 
 /* ---- one plan ---- */
 
-/* For an operation whose duration could not be had: what the others take on average. */
+/* For an operation without a known duration: the average of the others. */
 static double usual_us(const struct spw_course *course)
 {
     double sum = 0;
@@ -119,7 +120,7 @@ static double usual_us(const struct spw_course *course)
     return n ? sum / n : 1;
 }
 
-/* Where a plan costs no time with even less memory, that is the better one: nothing then comes in at the last moment. */
+/* Prefers a plan that costs no time with even less memory: then nothing comes in at the last moment. */
 static int make_within(struct spw_plan_request *request, double reserve, struct spw_plan *ret_plan)
 {
     const struct spw_planner *planner = spw_planner_find("auto");
@@ -141,8 +142,8 @@ static int make_within(struct spw_plan_request *request, double reserve, struct 
     return spw_plan_make(planner, request, ret_plan);
 }
 
-/* The plan with what its drops take besides: in the order that takes less time. *ret_timing: of that. 0, also where nothing
- * has to be added; -ENOSPC: the host has no room for it; -ENOMEM. */
+/* Returns the plan's schedule with the copies out that its drops need besides: `late` or as early as possible. *ret_timing
+ * is its timing. Returns 0, also if nothing has to be added; -ENOSPC if the host has no room for it; -ENOMEM. */
 static int keep(const struct spw_course *course, const uint32_t *tensor_of, const struct spw_plan_request *request,
                 bool late, const struct spw_plan *plan, struct spw_schedule *ret_schedule, struct spw_timing *ret_timing)
 {
@@ -161,7 +162,8 @@ static int keep(const struct spw_course *course, const uint32_t *tensor_of, cons
     return r;
 }
 
-/* Where that is impossible the engine copies as it goes, and the plan is what it was. */
+/* Adds these copies, in the order that takes less time. If that is impossible the engine copies as it goes, and the plan
+ * stays. */
 static void keep_bytes(const struct spw_course *course, const uint32_t *tensor_of, const struct spw_plan_request *request,
                        struct spw_plan *plan)
 {
@@ -213,7 +215,8 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
         return -ENOSPC;
     request.only_begin_with = terms->only_begin_with;
     int r = make_within(&request, terms->reserve, &plan);
-    if (r == -ENOSPC && request.device_bytes < terms->device_bytes) { /* better one that leaves nothing alone than none */
+    if (r == -ENOSPC &&
+        request.device_bytes < terms->device_bytes) { /* a plan that leaves nothing free is better than none */
         request.device_bytes = terms->device_bytes;
         r = make_within(&request, 0, &plan);
     }
@@ -225,7 +228,7 @@ static int make(const struct spw_course *course, const struct spw_graph *graph, 
     return r;
 }
 
-/* What no way of carrying the course out takes less than, within all there is, whatever a plan leaves alone. */
+/* Finds the time that no way of carrying the course out is below, with all memory there is, whatever a plan leaves free. */
 static int find_bound(const struct spw_course *course, const struct spw_course_terms *of_graph, uint64_t device_bytes,
                       double duplex, bool quick, const bool *cancelled, double *ret_us)
 {
@@ -298,7 +301,7 @@ static bool knows_replays(const struct spw_course *course)
     return false;
 }
 
-/* The faster of the two stays; *plan NULL: there is none yet. */
+/* Keeps the faster of two plans; *plan NULL: there is none yet. */
 static int consider(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick, const bool *cancelled,
                     struct spw_course_plan **plan)
 {
@@ -319,8 +322,8 @@ static bool is_free(const struct spw_course_plan *plan)
     return plan->predicted_us <= FREE * plan->compute_us;
 }
 
-/* Copies alone come first where they might cost next to nothing, for then there is nothing to gain from replays; where they
- * cannot, and are known to take longer than a plan with replays, there is no search for them. */
+/* Copies alone come first if they might cost next to nothing, since replays gain nothing then. If they cannot, and are
+ * known to take longer than a plan with replays, they are not searched for. */
 static int plan_with_replays(const struct spw_course *course, const struct spw_plan_terms *terms, bool quick,
                              const bool *cancelled, struct spw_course_plan **plan)
 {
@@ -363,16 +366,16 @@ int spw_plan_course(const struct spw_course *course, const struct spw_plan_terms
 struct spw_plan_thread {
     struct spw_course *course; /* a copy */
     struct spw_plan_terms terms;
-    struct spw_plan_choices begin_with; /* likewise */
+    struct spw_plan_choices begin_with; /* a copy */
     struct spw_course_plan *plan;
     bool cancelled, done; /* atomic */
     pthread_t thread;
-    struct spw_plan_thread *next; /* abandoned before it */
+    struct spw_plan_thread *next; /* the one abandoned before it */
 };
 
 static struct spw_plan_thread *abandoned; /* told to stop, newest first; engine lock */
 
-/* Only what would stand idle otherwise is used for it, where the system can be told so. */
+/* Has the thread use only processor time that would be idle otherwise, if the system can do that. */
 static void be_modest(void)
 {
     const struct sched_param none = {0};
@@ -383,7 +386,7 @@ static void be_modest(void)
 static void *run(void *context)
 {
     struct spw_plan_thread *p = context;
-    if (spw_settings_get()->plan != SPW_PLAN_WAIT) /* which stands still meanwhile */
+    if (spw_settings_get()->plan != SPW_PLAN_WAIT) /* the program waits meanwhile */
         be_modest();
     if (spw_plan_course(p->course, &p->terms, false, &p->cancelled, &p->plan) < 0)
         p->plan = NULL;
@@ -391,7 +394,7 @@ static void *run(void *context)
     return NULL;
 }
 
-/* The program's signals are not for this thread. */
+/* Creates the thread with all signals blocked: the program's signals are not for it. */
 static int create_deaf(struct spw_plan_thread *p)
 {
     sigset_t all, before;
@@ -409,7 +412,7 @@ static void destroy(struct spw_plan_thread *p)
     free(p);
 }
 
-/* The plan that they are of may go meanwhile. */
+/* Copies the choices, since their plan may be destroyed meanwhile. */
 static bool copy_choices(struct spw_plan_thread *p, const struct spw_plan_choices *choices)
 {
     p->terms.begin_with = NULL;

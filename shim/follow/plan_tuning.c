@@ -1,4 +1,4 @@
-/* plan_tuning.c - plans for known iterations: made, tried, and kept or not. */
+/* plan_tuning.c - makes plans for known iterations, tries them, and keeps or drops them. */
 #include "plan_tuning.h"
 
 #include <errno.h>
@@ -20,17 +20,18 @@
 
 enum {
     SMALL_COURSE = 2000, /* operations for which a first plan takes less time than the iteration */
-    FIRST_TRIAL = 40,    /* iterations by the first plan before others are tried: short runs are not for that */
-    TRIAL = 10,          /* by each of the others: the first ones carry what the plan before left behind */
-    LOOK_EVERY = 16,     /* iterations, once it is settled */
+    FIRST_TRIAL = 40,    /* iterations by the first plan before others are tried: short runs are not worth it */
+    TRIAL = 10,          /* iterations by each of the others: the first ones still have what the plan before left */
+    LOOK_EVERY = 16,     /* iterations between looks, once it is settled */
     STRAYED = 4,         /* looks that must agree before an iteration is given up */
 };
-static const double CLOSE = 1.02;  /* to what no plan is below: nothing is left to gain by trying */
-static const double LOSES = 1.05;  /* against on demand: it is judged at once */
-static const double STRAYS = 1.15; /* from what it was */
-static const double FAR = 1.15; /* from the best plan: more or less memory makes no such difference, so no other is tried */
+static const double CLOSE = 1.02;  /* times the bound that no plan is below: nothing is left to gain by trying */
+static const double LOSES = 1.05;  /* times what it takes on demand: the plan is judged at once */
+static const double STRAYS = 1.15; /* times what it was */
+static const double FAR =
+    1.15; /* times the best plan: more or less memory does not make such a difference, so no other is tried */
 
-/* Beside the first plan's (own.h): the second's, and the third's, where less was better and where it was not. */
+/* The first plan's is in own.h; these are the second's, and the third's, if less was better and if it was not. */
 static const double SECOND_RESERVE = 0.015, LESS_RESERVE = 0.0075, MORE_RESERVE = 0.05;
 
 /* ---- states ---- */
@@ -66,7 +67,7 @@ static bool holds(const struct spw_tuned_iteration *tuned)
     return false;
 }
 
-/* The only place where the state of an iteration changes, but for its beginning and end. */
+/* The only place where the state of an iteration changes, apart from its beginning and end. */
 static void enter(struct spw_tuned_iteration *tuned, enum spw_tuning_state state)
 {
     SPW_ASSERT(is_allowed(tuned->state, state), "an arrow of the drawing in plan_tuning.h");
@@ -118,7 +119,7 @@ static struct spw_tuned_iteration *free_place(struct spw_tuned_iterations *itera
     return oldest;
 }
 
-static uint64_t serials; /* so far, of all devices */
+static uint64_t serials; /* numbers given so far, for all devices */
 
 struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations *iterations, uint32_t id,
                                                      struct spw_course *course, uint64_t now,
@@ -147,7 +148,7 @@ void spw_tuned_iterations_stop(struct spw_tuned_iterations *iterations)
 
 /* ---- making plans ---- */
 
-/* Of the host's memory, as much for each device that is in use. */
+/* Each device that is in use gets the same share of the host's memory. */
 static uint64_t host_bytes_of_one(void)
 {
     unsigned devices = 0;
@@ -156,9 +157,9 @@ static uint64_t host_bytes_of_one(void)
     return spw_host_memory_limit_locked() / (devices ? devices : 1);
 }
 
-/* A tensor that leaves and comes back has memory mapped twice: for whoever has that memory meanwhile, and for itself. Each
- * takes the host about 150 us on an H200, whatever the size (docs/decisions/039-a-move-costs-the-host.md). It is put down to
- * each copy, so that few large tensors are moved rather than many small ones. */
+/* A tensor that leaves and is brought in again has memory mapped twice: its old memory for the next owner, and its own.
+ * Each mapping takes the host about 150 us on an H200, whatever the size (docs/decisions/039-a-move-costs-the-host.md).
+ * That is put down to each copy, so that few large tensors are moved rather than many small ones. */
 double spw_plan_move_us = 300;
 bool spw_plan_need_not_win;
 
@@ -201,7 +202,7 @@ static bool is_of_copies(const struct spw_course_plan *plan)
     return !plan->recorded_count;
 }
 
-/* `plan` is in force from now on; the one before is the caller's. */
+/* Puts `plan` in force, and returns the one before, which the caller owns. */
 static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tuned_iteration *tuned,
                                             struct spw_course_plan *plan)
 {
@@ -215,7 +216,7 @@ static struct spw_course_plan *put_in_force(struct spw_device *d, struct spw_tun
     return before;
 }
 
-/* What a step takes on demand; INFINITY: that was not measured, or under other terms than those of today. */
+/* Returns what a step takes on demand; INFINITY if that was not measured, or on other terms than the present ones. */
 static double on_demand_us(const struct spw_device *d, const struct spw_tuned_iteration *tuned)
 {
     const struct spw_steptime times = spw_steptime_locked(d->ordinal, tuned->id);
@@ -228,7 +229,7 @@ static void say_on_demand(const struct spw_device *d, const struct spw_tuned_ite
              d->ordinal, tuned->course->op_count, by_plan_us / 1000, on_demand_us(d, tuned) / 1000);
 }
 
-/* A plan that has not been tried: a better one for the same terms, or the next one to be tried. */
+/* Takes a plan that has not been tried: a better one for the same terms, or the next one to try. */
 static void take_plan(struct spw_device *d, struct spw_tuned_iteration *tuned, struct spw_course_plan *plan)
 {
     if (!plan)
@@ -240,7 +241,7 @@ static void take_plan(struct spw_device *d, struct spw_tuned_iteration *tuned, s
         return;
     }
     if (!is_trial && plan->predicted_us >= tuned->plan->predicted_us) {
-        tuned->plan->is_quick = false; /* there is no better one, but it has found a better bound */
+        tuned->plan->is_quick = false; /* there is no better plan, but a better bound */
         tuned->plan->lower_bound_us = fmax(tuned->plan->lower_bound_us, plan->lower_bound_us);
         spw_course_plan_destroy(plan);
         return;
@@ -264,7 +265,7 @@ static void plan_with(struct spw_device *d, struct spw_tuned_iteration *tuned, d
         take_plan(d, tuned, plan);
 }
 
-/* What an earlier run's choices come to takes one look at them. True: it is in force. */
+/* Makes a plan of an earlier run's choices alone, which is quick. Returns true if it is in force. */
 static bool plan_as_remembered(struct spw_device *d, struct spw_tuned_iteration *tuned, const struct spw_plan_terms *terms)
 {
     struct spw_plan_terms only = *terms;
@@ -320,7 +321,7 @@ const struct spw_plan_choices *spw_tuning_choices(const struct spw_tuned_iterati
 
 /* ---- what they turn out to take ---- */
 
-/* Back to the best one that was tried; to none, where on demand is faster. */
+/* Returns to the best plan that was tried; to none if on demand is faster. */
 static void settle(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     if (tuned->best)
@@ -338,8 +339,8 @@ static void settle(struct spw_device *d, struct spw_tuned_iteration *tuned)
     tuned->best_us = on_demand_us(d, tuned);
 }
 
-/* For the plan that is tried next; 0: all were. Where operations run again steps differ, for some of them are compared: less
- * may have seemed better, and more is tried in any case. */
+/* Returns the reserve of the plan that is tried next; 0: all were tried. With replays the time of steps varies, since some
+ * of them are compared: a smaller reserve may only have seemed better, so the larger one is tried in any case. */
 static double next_reserve(const struct spw_tuned_iteration *tuned, bool is_better)
 {
     if (tuned->tried == 1)
@@ -349,7 +350,7 @@ static double next_reserve(const struct spw_tuned_iteration *tuned, bool is_bett
     return tuned->tried == 3 && tuned->plan->recorded_count && tuned->plan->reserve < SECOND_RESERVE ? MORE_RESERVE : 0;
 }
 
-/* The plan in force took step_us. */
+/* A step by the plan in force took step_us. */
 static void judge(struct spw_device *d, struct spw_tuned_iteration *tuned, double step_us)
 {
     const bool is_close = step_us <= CLOSE * tuned->plan->lower_bound_us;
@@ -394,8 +395,8 @@ void spw_tuning_budget_changed(struct spw_tuned_iteration *tuned)
     spw_tuning_unlearned(tuned);
 }
 
-/* As for the first plan, but that there is something to hold it against: the best plan so far, or the first one, as soon as
- * it is known what a step by that takes. */
+/* As for the first plan, but with something to compare the new one with: the best plan so far, or the first one as soon as
+ * it is known how long a step by that takes. */
 static void plan_with_what_was_learned(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     if (tuned->best_us == 0 && tuned->number)
@@ -416,8 +417,8 @@ bool spw_tuning_wants_versions(const struct spw_tuned_iteration *tuned)
     return spw_course_plan_wants_versions(tuned->plan) || (tuned->may_replay && tuned->knows_more);
 }
 
-/* Where copies go at another speed than the plan in force was made with, another one is held against what a step takes by
- * now, not against what it took. While plans are held against each other anyway nobody looks. True: so it is. */
+/* If copies go at another speed than the plan in force was made with, makes another plan, and compares it with what a step
+ * takes by now, not with what it took. Does not look while plans are being compared anyway. Returns true if so. */
 static bool look_at_link(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     double step_us;
@@ -436,8 +437,9 @@ static bool is_tried_enough(const struct spw_tuned_iteration *tuned)
     return tuned->trial_iterations >= (tuned->best_us > 0 ? TRIAL : FIRST_TRIAL);
 }
 
-/* Nobody waits for long while steps take more by plan than without. What runs operations again is slow at first, while each
- * of them is compared. A plan that becomes slow later was good: something else has changed. */
+/* True if a plan is to be judged early, because steps by it take longer than without. Not for a plan with replays,
+ * which is slow at first, while each of them is compared; nor for a plan that becomes slow later: something else has
+ * changed then. */
 static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration *tuned, double usual_us)
 {
     const bool is_new =
@@ -445,7 +447,7 @@ static bool is_lost(const struct spw_device *d, const struct spw_tuned_iteration
     return is_new && is_of_copies(tuned->plan) && usual_us > LOSES * on_demand_us(d, tuned);
 }
 
-/* Iterations in which launches are tried take longer, so it is the least that counts. */
+/* Iterations in which launches are probed take longer, so the least median counts. */
 static void note_what_it_takes(const struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     const double median_us = spw_plan_follower_times_locked(d, tuned->number).median_us;
@@ -453,7 +455,7 @@ static void note_what_it_takes(const struct spw_device *d, struct spw_tuned_iter
         tuned->usual_us = median_us;
 }
 
-/* The plan in force is measured once it has been followed for long enough. */
+/* Judges the plan in force once it has been followed for long enough. */
 static void judge_if_tried(struct spw_device *d, struct spw_tuned_iteration *tuned)
 {
     const double usual_us = spw_plan_follower_times_locked(d, tuned->number).median_us;
@@ -491,7 +493,7 @@ static void go_on_settled(struct spw_device *d, struct spw_tuned_iteration *tune
     look_for_strays(d, tuned);
 }
 
-/* What has come about since the last iteration, whatever the state. */
+/* Takes what has come about since the last iteration, whatever the state. */
 static void take_what_is_there(struct spw_device *d, struct spw_tuned_iteration *tuned, bool went_by_plan)
 {
     if (tuned->planning && spw_plan_thread_is_done(tuned->planning)) {

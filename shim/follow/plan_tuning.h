@@ -1,9 +1,9 @@
-/* plan_tuning.h - the iterations of a device that are known in full, with the plan of each, and how plans get better by what
- * they turn out to take.
+/* plan_tuning.h - keeps the iterations of a device that are known in full, with the plan of each, and improves plans by how
+ * long steps turn out to take.
  *
- * A plan is a prediction. Once it has been followed a few times, what a step took is known; unless that is close to what no
- * plan is below, plans that leave a little more or less of the budget alone are tried, and the one that was fastest stays.
- * Where none is faster than the same iteration on demand, there is none. Engine lock held throughout. */
+ * A plan is a prediction. Once it has been followed a few times, it is known how long a step takes. Unless that is close to
+ * the bound that no plan is below, plans that leave a little more or less of the budget free are tried, and the fastest one
+ * stays. If none is faster than the same iteration on demand, the iteration has no plan. Engine lock held throughout. */
 #ifndef SPILLWAY_SHIM_PLAN_TUNING_H
 #define SPILLWAY_SHIM_PLAN_TUNING_H
 #include "detect/iteration.h"
@@ -11,7 +11,7 @@
 #include "ledger.h"
 #include "plan_thread.h"
 
-/* Where a known iteration is with its plans:
+/* The states of a known iteration and its plans:
  *
  *     UNPLANNED
  *        |  spw_tuning_plan(): its durations are known
@@ -28,56 +28,56 @@
  *
  *     state      what holds in it
  *     UNPLANNED  the plan in force does nothing, no thread is at work
- *     FIRST      best_us is 0 and best NULL: followed is the first plan, a better one for the same terms, or none as yet; a
- *                thread may be making one
- *     TRYING     best_us is what a step takes by the best plan so far, which is `best`, or where that is NULL the one in
- *                force; a thread may be making the next one; there were `tried` of them
- *     SETTLED    the plan in force is the best one, or none where on demand is faster; best_us is what a step takes; no
- *                thread is at work
- *     STRAYED    a step has come to take another time for good: spw_tuning_improve() has said that it is to be forgotten
+ *     FIRST      best_us is 0 and best NULL: the iteration follows the first plan, a better one for the same terms, or none
+ *                as yet; a thread may be making one
+ *     TRYING     best_us is what a step takes by the best plan so far, which is `best`, or the one in force if that is NULL;
+ *                a thread may be making the next one; `tried` of them were tried
+ *     SETTLED    the plan in force is the best one, or none if on demand is faster; best_us is what a step takes; no thread
+ *                is at work
+ *     STRAYED    steps have come to take another time for good: spw_tuning_improve() has said that it is to be forgotten
  *
- * What the course has learned (`knows_more`) is planned with at the next iteration in any state but the last: TRYING
- * begins anew, and so does FIRST, but where it is known by then what a step takes (`usual_us`): that is TRYING as well. That
- * a thread is at work, and that the link or the budget is not what it was on demand, are facts beside the state. */
+ * If the course has learned more (`knows_more`), the next iteration is planned with that, in any state but the last. TRYING
+ * begins again, and so does FIRST, unless it is known by then what a step takes (`usual_us`): then it becomes TRYING as
+ * well. Apart from the state, a thread may be at work, and the link or the budget may differ from what it was on demand. */
 enum spw_tuning_state { SPW_TUNING_UNPLANNED, SPW_TUNING_FIRST, SPW_TUNING_TRYING, SPW_TUNING_SETTLED, SPW_TUNING_STRAYED };
 
 struct spw_beginning {   /* how an iteration is known to begin (beginning.h) */
-    bool is_known;       /* it was left at least once: */
-    uint64_t live_bytes; /* of the device, when it was begun last */
-    uint64_t made_bytes; /* that it allocates */
-    bool is_guessed;     /* it was begun by its first operation alone, and was not complete since */
-    unsigned misses;     /* such guesses, since it was complete last, after which the program went another way */
+    bool is_known;       /* it was left at least once, and the following is known: */
+    uint64_t live_bytes; /* bytes allocated on the device when it was last begun */
+    uint64_t made_bytes; /* bytes that it allocates */
+    bool is_guessed;     /* it was begun by its first operation alone, and has not been complete since */
+    unsigned misses;     /* such guesses since it was last complete, after which the program went another way */
     uint32_t next;       /* the iteration that came after it last time; 0: none */
 };
 
 struct spw_tuned_iteration {
-    uint32_t id;     /* the detector's */
-    uint64_t serial; /* no other iteration ever has it */
+    uint32_t id;     /* the detector's number for it */
+    uint64_t serial; /* no other iteration ever has the same */
     enum spw_tuning_state state;
     struct spw_course *course;
-    struct spw_course_plan *plan;     /* in force; at first the one to do nothing */
-    uint32_t number;                  /* of that plan, as it is counted; 0: it does nothing */
-    struct spw_plan_thread *planning; /* another one is being made */
+    struct spw_course_plan *plan;     /* the plan in force; at first the one that does nothing */
+    uint32_t number;                  /* the number under which that plan is counted; 0: it does nothing */
+    struct spw_plan_thread *planning; /* makes another plan; NULL: nobody does */
     uint64_t last_used;
-    bool lacked_memory; /* for planning: worth another attempt */
-    bool may_replay;    /* plans may have operations of it run again */
-    bool knows_more;    /* its course does, than when it was planned last */
+    bool lacked_memory; /* planning lacked memory: worth another attempt */
+    bool may_replay;    /* plans may have operations replayed */
+    bool knows_more;    /* its course knows more than when it was last planned */
     bool is_recalled;   /* its course was told what earlier runs know of its kernels (kernel_profile.h) */
-    bool probing_began; /* of the launches of its course, which may not be done */
-    bool is_learned;    /* its course tells reads from writes, and what can be replayed */
-    bool *hopeless;     /* by operation: a wait of the host behind it did not end (throttle.h); NULL: no memory */
-    unsigned in_a_row;  /* complete ones on its course, since it was lost last */
-    unsigned followed;  /* in all */
+    bool probing_began; /* probing of the launches of its course has begun, and may not be done */
+    bool is_learned;    /* its course tells reads from writes, and knows what can be replayed */
+    bool *hopeless;     /* by operation: a wait of the host after it did not end (throttle.h); NULL: no memory */
+    unsigned in_a_row;  /* complete ones on its course in a row, since the course was last lost */
+    unsigned followed;  /* complete ones in all */
     struct spw_beginning beginning;
 
     /* measuring and trying */
-    struct spw_course_plan *best;     /* of those that were tried, if it is not the one in force */
-    double best_us;                   /* what a step took by the best; 0: none was measured yet */
-    double usual_us;                  /* the least median of steps by the plan in force; 0: it is not known yet */
-    unsigned tried, trial_iterations; /* plans; iterations by the one in force */
+    struct spw_course_plan *best;     /* the best plan that was tried, if it is not the one in force */
+    double best_us;                   /* what a step took by the best plan; 0: none was measured yet */
+    double usual_us;                  /* the least median of steps by the plan in force; 0: not known yet */
+    unsigned tried, trial_iterations; /* plans tried; iterations by the one in force */
     struct spw_drift drift;           /* of steps by the one in force */
-    bool on_other_terms;              /* than its steps on demand were measured on: another link, another budget */
-    unsigned strayed;                 /* SETTLED: looks in a row at which a step took something else than best_us */
+    bool on_other_terms;              /* its steps on demand were measured with another link or another budget */
+    unsigned strayed;                 /* SETTLED: looks in a row at which a step took another time than best_us */
 };
 
 struct spw_tuned_iterations {
@@ -88,45 +88,49 @@ struct spw_tuned_iterations {
 struct spw_tuned_iteration *spw_tuned_iterations_find(struct spw_tuned_iterations *iterations,
                                                       uint32_t id); /* NULL: it is not known */
 
-/* One more, which owns the course from then on. The one that was not used for the longest time makes room, but not `but`.
- * NULL: no memory; the course is still the caller's. */
+/* Adds an iteration, which owns the course from then on. If there is no room, forgets the one that was not used for the
+ * longest time, but not `but`. Returns NULL if there is no memory; then the course is still the caller's. */
 struct spw_tuned_iteration *spw_tuned_iterations_add(struct spw_tuned_iterations *iterations, uint32_t id,
                                                      struct spw_course *course, uint64_t now,
                                                      const struct spw_tuned_iteration *but);
-void spw_tuning_forget(struct spw_tuned_iteration *tuned); /* pointers to others stay good */
+void spw_tuning_forget(struct spw_tuned_iteration *tuned); /* pointers to other iterations stay good */
 void spw_tuned_iterations_finish(struct spw_tuned_iterations *iterations);
 
-/* The durations of its operations are known: makes a first plan, unless that would take longer than an iteration, and lets a
- * better one be made. */
+/* Call when the durations of its operations are known: makes a first plan, unless that would take longer than an iteration,
+ * and has a better one made. */
 void spw_tuning_plan(struct spw_device *d, struct spw_tuned_iteration *tuned);
 
-/* Before that: an earlier run's plan for it was made of these choices (plan/choice.h). */
+/* Before that: an earlier run's plan for the iteration was made of these choices (plan/choice.h). */
 void spw_tuning_begin_with(struct spw_tuned_iteration *tuned, const uint8_t *choices, size_t count, uint64_t of);
 
-/* What the best plan of those that were tried is made of; empty: there is none. */
+/* Returns the choices of the best plan that was tried; empty if there is none. */
 const struct spw_plan_choices *spw_tuning_choices(const struct spw_tuned_iteration *tuned);
 
-/* Its course has learned what its operations really do: from the next iteration on a plan is made that makes use of it, with
- * replays if it `may_replay`. What is known of plans so far stays known: the new one is tried against it. */
+/* Call when its course has learned what its operations really do: the next iteration is planned with that, with replays if
+ * it `may_replay`. What is known of plans so far stays known, and the new one is compared with it. */
 void spw_tuning_learned(struct spw_tuned_iteration *tuned, bool may_replay);
 
-/* It knows less than it did: the plans that were made with that are worth nothing, and the next one takes their place. */
+/* Call when its course knows less than it did: plans made with the former knowledge are worth nothing, and the next one
+ * takes their place. */
 void spw_tuning_unlearned(struct spw_tuned_iteration *tuned);
 
-/* The budget is another one: plans for the former one are worth nothing, nor is what steps took on demand. */
+/* Call when the budget has changed: plans for the former one are worth nothing, nor are the times of steps on demand. */
 void spw_tuning_budget_changed(struct spw_tuned_iteration *tuned);
 
-/* One of these iterations begins, the last one followed the plan if it `went_by_plan`: puts a better plan in force if
- * there is one. False: the steps have changed for good since it was recorded; it should be forgotten and learned anew. */
+/* Call when one of these iterations begins; the last one followed the plan if it `went_by_plan`. Puts a better plan in
+ * force if there is one. Returns false if steps have changed for good since it was recorded: it should be forgotten and
+ * learned again. */
 bool spw_tuning_improve(struct spw_device *d, struct spw_tuned_iteration *tuned, bool went_by_plan);
 
-/* Its plan wants versions kept (versions.h), or the one of the next iteration may. While a thread makes one nobody does. */
+/* Returns true if its plan needs versions kept (versions.h), or the plan of the next iteration may. While a thread makes a
+ * plan, nobody needs them. */
 bool spw_tuning_wants_versions(const struct spw_tuned_iteration *tuned);
 
-/* No thread goes on. */
+/* Stops all threads that make plans. */
 void spw_tuned_iterations_stop(struct spw_tuned_iterations *iterations);
 
-/* What each copy takes the host beside its bytes, in microseconds. A variable for tests whose operations take less. */
+/* What each copy costs the host in addition to its bytes, in microseconds. A variable for tests whose operations take
+ * less. */
 extern double spw_plan_move_us SPW_OURS;
 
 /* A first plan is put in force whatever a step takes on demand. A variable for tests on a device whose copies take no

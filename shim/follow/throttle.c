@@ -1,4 +1,5 @@
-/* throttle.c - waits for the device behind operations while tensors wait for memory, and hands it on as it becomes free. */
+/* throttle.c - waits for the device after operations while tensors wait for memory, and hands memory on as it becomes
+ * free. */
 #include "throttle.h"
 
 #include "transfers.h"
@@ -8,10 +9,10 @@
 #define AHEAD_US 1000.0 /* work that the device still has when the host goes on */
 
 enum {
-    LOOKS_EACH_US = 4, /* as long as an iteration takes, or a few times that */
+    LOOKS_EACH_US = 4, /* about as long as an iteration takes, or a few times that */
     LOOKS_AT_LEAST = 10000,
     LOOKS_AT_MOST = 1000000000,
-    GIVES_UP = 3, /* waits in a row, before it is left at that */
+    GIVES_UP = 3, /* waits in a row before no more are tried */
 };
 
 static bool somebody_waits(const struct spw_device *d)
@@ -33,7 +34,7 @@ static void note(struct spw_throttle *pace, struct spw_stream *s, const struct s
     struct spw_throttled_op next = {.until_us = 0};
     const double us = course->ops[op - 1].us;
     if (pace->count && pace->op == op)
-        return; /* something that the course does not know: it may come or not */
+        return; /* an operation that the course does not know: it may come or not */
     spw_uses_add_locked(&next.end, s, s->begun);
     pace->op = op;
     pace->work_us += us > 0 ? us : 0;
@@ -42,7 +43,7 @@ static void note(struct spw_throttle *pace, struct spw_stream *s, const struct s
         pace->ops[pace->count++ % SPW_THROTTLE_OPS] = next;
 }
 
-/* How many of those that were noted, from the oldest on, have work enough behind them. */
+/* Returns how many of the noted operations, from number `first` on, have enough work after them. */
 static unsigned count_far(const struct spw_throttle *pace, unsigned first)
 {
     unsigned end = first;
@@ -60,8 +61,8 @@ static uint32_t most_looks(const struct spw_course *course)
     return looks < LOOKS_AT_LEAST ? LOOKS_AT_LEAST : looks < LOOKS_AT_MOST ? (uint32_t)looks : LOOKS_AT_MOST;
 }
 
-/* Waits for `count` of those that were noted, from number `first` on, as long as somebody waits for memory. False: one does
- * not end by itself. */
+/* Waits for `count` of the noted operations, from number `first` on, as long as a tensor waits for memory. Returns false if
+ * one does not end by itself. */
 static bool come_close_unlocking(struct spw_throttle *pace, struct spw_device *d, unsigned first, unsigned count)
 {
     const uint64_t restarts = pace->restarts;

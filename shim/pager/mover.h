@@ -1,4 +1,5 @@
-/* mover.h - moves the bytes of blocks and maps their memory; no other file does. It decides nothing: engine.h does. */
+/* mover.h - moves the bytes of blocks, and maps and unmaps their memory; only deferred_unmap.c unmaps memory, too. It
+ * decides nothing: engine.h does. */
 #ifndef SPILLWAY_SHIM_MOVER_H
 #define SPILLWAY_SHIM_MOVER_H
 #include "copy_streams.h"
