@@ -57,9 +57,8 @@ int spw_device_loop_create(struct spw_device *d, struct spw_device_loop **ret_lo
 
 /* ---- on the course, and off it ---- */
 
-/* The only place where the state changes. An iteration that has been followed for long is no longer observed as
- * closely. If for as long no wait took too long, memory may change hands before it is out of use: its next owner is
- * ordered after that. */
+/* The only place where the state changes. An iteration that was followed for long is observed less closely. If for as long
+ * no wait took too long, memory may change hands before it is out of use: its next owner is ordered after that. */
 static void enter(struct spw_device_loop *p, enum spw_device_state state)
 {
     const bool is_confirmed = state == SPW_DEVICE_CONFIRMED;
@@ -149,7 +148,7 @@ void spw_device_loop_destroy(struct spw_device_loop *p)
 
 /* ---- a boundary ---- */
 
-/* Takes what was recorded, when something happens after the iteration's last operation. */
+/* Takes what was recorded, once something happens after its last operation. */
 static void finish_recording(struct spw_device_loop *p)
 {
     bool lacks;
@@ -299,9 +298,8 @@ static bool next_iteration(struct spw_device_loop *p)
     return true;
 }
 
-/* Lets the device follow the course of an iteration that is known. The one that is followed so far, if any, may be a part
- * of it, or the same operations on tensors of other sizes: it is followed until the other has a plan, or while only it has
- * one itself. */
+/* Lets the device follow the course of a known iteration. The one followed so far, if any, may be a part of it, or the same
+ * operations on tensors of other sizes: it is followed until the other has a plan, or while only it has one itself. */
 static bool take_up(struct spw_device_loop *p, struct spw_tuned_iteration *tuned)
 {
     (void)spw_tuning_improve(p->on.device, tuned, false);
@@ -373,8 +371,8 @@ void spw_device_loop_observe_locked(struct spw_device_loop *p, struct spw_op *op
         spw_probe_session_hear_no_more_locked(p->session);
 }
 
-/* Leaves a course whose iteration works on other tensors, so that the plan would move the wrong ones, or was broken off. It
- * begins again when its turn comes, so this does not count against guesses. */
+/* Leaves a course whose iteration works on other tensors, so that the plan would move the wrong ones, or was broken off. As
+ * it begins again when its turn comes, this does not count against guesses. */
 static void lose_turn(struct spw_device_loop *p)
 {
     struct spw_beginning *beginning = &p->on.now->beginning;

@@ -1,4 +1,4 @@
-/* comparison.c - asks for the digests of one block's comparison and sets them against each other. */
+/* comparison.c - asks for the digests of one block's comparison and compares them. */
 #include "comparison.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include "log.h"
 #include "mover.h"
 
-/* The digest of what it holds in the order of the stream. */
+/* Asks for a digest of what the block holds at this point of the stream. */
 static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, uint32_t *ret_ticket)
 {
     int r = spw_digest_ask_locked(d, s->context, s->handle, b->address, b->size_bytes, ret_ticket);
@@ -25,13 +25,13 @@ static int ask(struct spw_device *d, struct spw_block *b, struct spw_stream *s, 
     return r;
 }
 
-/* Who cannot have one never will. */
+/* Returns true if the copy has a digest. If none can ever be had, the device drops nothing any more. */
 static bool has_digest(struct spw_device *d, struct spw_block *b)
 {
     uint32_t ticket;
     if (b->proof.copied || b->proof.known)
         return true;
-    struct spw_stream *s = spw_stream_by_id_locked(b->leave_stream); /* of the copy */
+    struct spw_stream *s = spw_stream_by_id_locked(b->leave_stream); /* the stream of the copy */
     if (ask(d, b, s, &ticket) == -ENOTSUP) {
         d->is_blind = true;
         spw_warn("device %d: what is computed again cannot be compared with what it stands for, so nothing will be" SPW_SEE(

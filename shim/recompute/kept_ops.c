@@ -1,5 +1,4 @@
-/* kept_ops.c - the operations that are kept of the iteration, by their place in it, and the face of
- * recomputation to the rooms below. */
+/* kept_ops.c - keeps the operations of an iteration by their place in it, and implements rematerialiser.h. */
 #include "kept_ops.h"
 
 #include <errno.h>
@@ -21,16 +20,16 @@
 
 struct spw_kept_iteration {
     struct spw_recorded_op **kept; /* by operation; those that have not come yet are of the iteration before */
-    uint32_t *until;               /* by tensor: the last action of the plan that has to do with it, plus 1 */
+    uint32_t *until;               /* by tensor: the last action of the plan that concerns it, plus 1 */
     uint32_t count, tensor_count;
     uint64_t course; /* verify_records.h */
 };
 
 /* ---- what the rooms below ask ---- */
 
-/* A small allocation that the operation reads, and may be about to write, is saved. All of it is, and the operation may have
- * to do with a part: other streams that write the rest are not ordered by the program. Where that cannot be, nothing that
- * the operation makes is ever dropped. */
+/* Saves a small allocation that the operation reads and may be about to write. Saves all of it, although the operation may
+ * use only a part: the program does not order other streams that write the rest. If that fails, nothing that the operation
+ * makes is ever dropped. */
 static void save(struct spw_device *d, struct spw_op *op, struct spw_recorded_op_touch *t)
 {
     uint32_t offset;
@@ -46,7 +45,7 @@ static void save(struct spw_device *d, struct spw_op *op, struct spw_recorded_op
         spw_stash_give_locked(d, offset, t->bytes);
 }
 
-/* Small allocations that it is lent are put away while it runs again, all at once. */
+/* True if all small allocations that are lent to the operation can be put away at once while it is replayed. */
 static bool can_be_put_away(const struct spw_device *d, const struct spw_recorded_op *recorded_op)
 {
     uint64_t bytes = 0;
@@ -56,8 +55,8 @@ static bool can_be_put_away(const struct spw_device *d, const struct spw_recorde
     return bytes <= spw_stash_moment_bytes_locked(d);
 }
 
-/* Of what it makes a part may stay undefined. So that comparisons and samples find the same there, it is what replays will
- * find: all of it where that was seen, else of what will be hashed (spot_checks.h). */
+/* Fills what the operation makes, since it may leave a part undefined: then comparisons and samples find there what replays
+ * will find. Fills all of it if a part was seen to stay undefined, else what will be hashed (spot_checks.h). */
 static int define(struct spw_device *d, const struct spw_op *op, struct spw_recorded_op *recorded_op)
 {
     const struct spw_verify_record *w = spw_verify_record_of(d->ordinal, recorded_op);
@@ -163,7 +162,7 @@ int spw_kept_ops_begin_unlocking(struct spw_device *d, const struct spw_course *
         spw_kept_ops_end_locked(d);
         return r;
     }
-    (void)spw_workspace_ready_unlocking(d); /* or what needs it is kept, or copied */
+    (void)spw_workspace_ready_unlocking(d); /* if it fails, what needs it stays, or is copied */
     spw_rematerialiser = &rematerialiser;
     spw_versions_keep_locked(true);
     return 0;

@@ -18,12 +18,13 @@ void (*spw_refusals_listener)(uint32_t device, const struct spw_refusals *refusa
 
 /* ---- what depends on an operation ---- */
 
-/* Tensors whose bytes wait for somebody who reads them later: by the operation that wrote them last. The caller's. NULL: no
- * memory. */
+/* Returns the bytes of tensors that are read again later, by the operation that wrote them last. The caller frees the list.
+ * NULL: no memory. */
 static uint64_t *waiting_bytes(const struct spw_course *course)
 {
     uint64_t *bytes = calloc((size_t)course->op_count + 1, sizeof(*bytes));
-    uint32_t *maker = calloc((size_t)course->tensor_count + 1, sizeof(*maker)); /* plus 1; 0: none, or it was counted */
+    uint32_t *maker =
+        calloc((size_t)course->tensor_count + 1, sizeof(*maker)); /* plus 1; 0: none, or it was counted already */
     for (uint32_t o = 0; bytes && maker && o < course->op_count; o++) {
         const struct spw_course_touch *touches = &course->touches[course->ops[o].first_touch];
         for (uint32_t i = 0; i < course->ops[o].touch_count; i++) {
@@ -111,7 +112,8 @@ static void list(struct spw_refusals *r, const struct kind *kinds, uint32_t coun
     }
 }
 
-/* Copies from and to the host bring and take what is nowhere else: nobody would expect them to be run again. */
+/* False for copies from and to the host: they bring and take what is nowhere else, so nobody would expect them to be
+ * replayed. */
 static bool is_refusal(uint32_t call, enum spw_replay_verdict verdict)
 {
     return verdict != SPW_REPLAYABLE && call != SPW_ITERATION_COPY_H2D && call != SPW_ITERATION_COPY_D2H;
@@ -162,7 +164,7 @@ void spw_refusals_learned_locked(struct spw_device *d, const struct spw_course *
 
 /* ---- replays that were wrong ---- */
 
-/* The one with least bytes makes room; the place stays where it is in the order. */
+/* The entry with the least bytes makes room; an existing entry keeps its place. */
 static struct spw_refusal *find_mismatch(struct spw_refusals *r, const struct spw_refusal *named)
 {
     for (uint32_t i = 0; i < r->count; i++)
@@ -172,7 +174,8 @@ static struct spw_refusal *find_mismatch(struct spw_refusals *r, const struct sp
         r->left_out++;
         r->left_out_bytes += r->list[--r->count].bytes;
     }
-    memmove(&r->list[1], &r->list[0], r->count * sizeof(r->list[0])); /* it is what one wants to know first */
+    memmove(&r->list[1], &r->list[0],
+            r->count * sizeof(r->list[0])); /* the mismatch comes first, as what people want to know first */
     r->count++;
     r->list[0] = *named;
     return &r->list[0];

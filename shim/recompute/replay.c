@@ -1,4 +1,4 @@
-/* replay.c - makes dropped blocks again: what it takes, in which order, and the rescue of all that depends on something. */
+/* replay.c - makes dropped blocks again: finds what that takes and in which order, and rescues what depends on a block. */
 #include "replay.h"
 
 #include <errno.h>
@@ -17,10 +17,10 @@
 
 /* ---- what it takes ---- */
 
-struct chain {               /* what is to be made, in order; the last is what it is all for */
-    struct spw_block **list; /* each knows its place; those that are not made yet are needed by others that are not, so
-                              * they stay, whatever the program frees */
-    uint32_t *last;          /* the place of the last one that is made of this one */
+struct chain {               /* the blocks to be made, in order; the last is the one that is wanted */
+    struct spw_block **list; /* each has its place in `chain`; a block that is not made yet is needed by others that are not,
+                                so it stays, whatever the program frees */
+    uint32_t *last;          /* by place: the place of the last block that is made from this one */
     uint32_t count, room;
 };
 
@@ -41,7 +41,7 @@ static int by_version(const void *a, const void *b)
     return x->content.version < y->content.version ? -1 : x->content.version > y->content.version;
 }
 
-/* Whoever is read has a smaller version than what is made of it, so this is an order in which they can be made. */
+/* A block that is read has a smaller version than what is made from it, so this is an order in which they can be made. */
 static void chain_sort(struct chain *c)
 {
     if (c->count)
@@ -50,14 +50,14 @@ static void chain_sort(struct chain *c)
         c->list[i]->chain = i + 1;
 }
 
-/* The dropped block that is only read; NULL: this part needs none made. */
+/* Returns the dropped block that this part reads only; NULL: it needs none made. */
 static struct spw_block *dropped_input(const struct spw_rebuild_part *p)
 {
     struct spw_block *b = p->writers ? NULL : spw_touched_block_locked(p->touch);
     return b && b->object.attention & SPW_DROPPED ? b : NULL;
 }
 
-/* Another output of the same operation is made before. */
+/* True if another output of the same operation is made earlier. */
 static bool made_before(const struct spw_block *b)
 {
     const struct spw_recorded_op *m = b->content.maker;
@@ -88,8 +88,7 @@ static int chain_find_last(struct chain *c)
     return 0;
 }
 
-/* It is about to be dropped, and stays, since something is made of it: room that is made on the way there would let it go.
- */
+/* Keeps a block that is about to be dropped and that something is made from: room that is made on the way could drop it. */
 static void keep_input(struct spw_device *d, const struct spw_rebuild_part *p)
 {
     struct spw_block *b = p->writers ? NULL : spw_touched_block_locked(p->touch);
@@ -109,7 +108,7 @@ static int chain_add_inputs(struct spw_device *d, struct chain *c, struct spw_bl
     return r;
 }
 
-/* What is in the list and dropped, and all that this is made of. */
+/* Adds to the list the dropped blocks that its blocks are made from, and sorts it. */
 static int chain_complete(struct spw_device *d, struct chain *c)
 {
     for (uint32_t i = 0; i < c->count; i++) {
@@ -121,7 +120,7 @@ static int chain_complete(struct spw_device *d, struct chain *c)
     return chain_find_last(c);
 }
 
-/* From `place` on they are no part of it any more; before that, those are none already that nothing more is made of. */
+/* Takes the blocks from `place` on off the chain; the earlier ones that something later is made from, too. */
 static void chain_finish(struct chain *c, uint32_t place)
 {
     for (uint32_t i = 0; i < c->count; i++)
@@ -133,8 +132,8 @@ static void chain_finish(struct chain *c, uint32_t place)
 
 /* ---- in order ---- */
 
-/* Nothing more is made of these: they leave the chain. The retained blocks among them, which nobody else uses, go again as
- * soon as nobody holds them: they are put first in the list. Answers how many. */
+/* Takes the blocks that nothing later is made from off the chain. Lists the retained blocks among them, which nobody else
+ * uses and which can be dropped again once nobody holds them, and returns how many. */
 static uint32_t take_served(struct chain *c, uint32_t place, struct spw_block **ret_ghosts)
 {
     uint32_t count = 0;
@@ -149,7 +148,7 @@ static uint32_t take_served(struct chain *c, uint32_t place, struct spw_block **
     return count;
 }
 
-/* Makes the one at its place, if it was not made along with another one. */
+/* Makes the block at this place, unless it was made along with another. */
 static int make_step_unlocking(struct spw_device *d, struct chain *c, uint32_t place, struct spw_stream *s,
                                struct spw_block **ghosts)
 {
@@ -209,8 +208,8 @@ int spw_replay_make_unlocking(struct spw_device *d, struct spw_block *b, struct 
 
 /* ---- what a plan says ---- */
 
-/* The first of its outputs that it is to make; NULL: none is. Those that have left with a copy, or are about to, stay or
- * come back. */
+/* Returns the first output that is dropped and that this operation is to make; NULL: none is. Outputs that were evicted
+ * with a copy, or are about to be, are brought in or stay. */
 static struct spw_block *wanted_output(struct spw_device *d, const struct spw_recorded_op *recorded_op)
 {
     struct spw_block *wanted = NULL;
@@ -227,8 +226,8 @@ static struct spw_block *wanted_output(struct spw_device *d, const struct spw_re
     return wanted;
 }
 
-/* Outputs that leave with a copy to be compared go first, however long the copy takes: if they stayed nothing would be
- * compared, and the next time they would be copied again, and so each time. */
+/* Lets outputs leave that are being dropped with a copy for comparison, however long the copy takes: if they stayed,
+ * nothing would be compared, and they would be copied again each time. */
 static int see_compared_off_unlocking(struct spw_device *d, const struct spw_recorded_op *recorded_op, bool may_wait)
 {
     int r = 0;
@@ -252,7 +251,7 @@ static uint64_t lacking_bytes(const struct spw_device *d, const struct spw_rebui
     return bytes;
 }
 
-/* Without waiting for anybody. */
+/* Makes room without waiting for anybody. */
 static bool has_room(struct spw_device *d, uint64_t bytes)
 {
     spw_retained_all_sweep_locked(d);
@@ -291,14 +290,15 @@ static bool depends_on(const struct spw_block *b, const struct spw_versioned *wh
     return &b->content != what && (!spw_rebuild_find(b->content.maker, &rebuild) || spw_rebuild_touches(&rebuild, what));
 }
 
-/* A retained block that nothing is to be made of as things are. What will be, is only once this one can be made by then. */
+/* True for a retained block that nothing is to be made from as things are. What could be needs this one, which can be made
+ * only as long as what it is made from is unchanged. */
 static bool is_idle_ghost(const struct spw_block *b)
 {
     const uint32_t ghost = SPW_FREE | SPW_RETAINED;
     return (b->object.attention & ghost) == ghost && b->content.needed == b->beside;
 }
 
-/* The one of the smallest version, so that nothing that is made on the way is dropped again and met once more. */
+/* Returns the one with the smallest version, so that nothing that is made on the way is dropped again and met once more. */
 static struct spw_block *next_to_rescue(const struct spw_device *d, const struct spw_versioned *what)
 {
     struct spw_block *next = NULL;
@@ -326,7 +326,7 @@ static void say_what_is_lost(const struct spw_device *d, const struct spw_block 
                 r == -ENOMEM ? "no room" : "the driver refuses");
 }
 
-/* They cannot be made by the time that somebody may want them. */
+/* Gives up idle retained blocks: they could not be made any more when somebody wants them. */
 static void let_idle_ghosts_go(struct spw_device *d, const struct spw_versioned *what)
 {
     for (uint32_t i = 0; i < d->block_count; i++) {
@@ -347,7 +347,7 @@ int spw_replay_rescue_unlocking(struct spw_device *d, const struct spw_versioned
         let_idle_ghosts_go(d, what);
     for (struct spw_block *b = next_to_rescue(d, what); b; b = next_to_rescue(d, what)) {
         if (!(b->object.attention & SPW_DROPPED)) {
-            spw_transfer_forget_locked(d, b); /* it was leaving */
+            spw_transfer_forget_locked(d, b); /* it was being dropped */
             if (b->drops)
                 return -EBUSY;
             continue;

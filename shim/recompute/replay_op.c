@@ -1,5 +1,5 @@
-/* replay_op.c - makes ready what an operation touches, submits it, and sees to it that everybody else finds what they left.
- */
+/* replay_op.c - makes ready what recorded operations touch, submits them, and makes sure that everybody else finds what
+ * they left. */
 #include "replay_op.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ void spw_replay_op_end_locked(struct spw_replay_op *run)
     free(run->rebuild);
 }
 
-/* Small allocations that it is lent are there, and the others are as they were. */
+/* True if the small allocations that are lent to the operation still exist, and the others are unchanged. */
 static bool slots_are_as_they_were(const struct spw_recorded_op *recorded_op)
 {
     for (unsigned i = 0; i < recorded_op->touch_count; i++) {
@@ -82,7 +82,8 @@ static bool slots_are_as_they_were(const struct spw_recorded_op *recorded_op)
     return true;
 }
 
-/* What they read is as it was then, and so is what they write, wherever that is: nobody has written it since. */
+/* True if what the operations read is as it was then, and so is what they write, wherever that is: nobody has written it
+ * since. */
 static bool is_as_it_was(const struct spw_replay_op *run)
 {
     if (!spw_rebuild_is_good(run->rebuild))
@@ -98,7 +99,7 @@ static bool is_as_it_was(const struct spw_replay_op *run)
 
 /* ---- memory ---- */
 
-/* What is overwritten completely needs memory, no bytes. */
+/* A block that is overwritten completely needs memory, but not its bytes. */
 static int attach_unlocking(struct spw_device *d, struct spw_block *b)
 {
     enum { TIMES = 8 }; /* as in engine.c */
@@ -124,14 +125,14 @@ static int bring_unlocking(struct spw_device *d, struct spw_block *b, bool makes
     return b->object.attention & SPW_EVICTED ? spw_engine_make_resident_unlocking(d, b) : -ESTALE;
 }
 
-/* What was there, and was written by some of the operations, holds what they have left: it is one of those to be made. */
+/* True for a block that was resident and that only some of the operations have written: it has to be made again. */
 static bool is_unfinished(const struct spw_replay_op *run, unsigned i)
 {
     return run->is_begun && run->parts[i].writes && !run->parts[i].attached && run->rebuild->parts[i].writers > 1;
 }
 
-/* Blocks that were attached for their new bytes, which they will not get, go back to what they were. Where the driver does
- * not take the memory back, or who knows what is still under way, it stays with them, unused. */
+/* Returns blocks that were attached for new bytes, which they will not get, to their former state. If the driver does not
+ * take the memory back, or something may still be under way there, the block keeps it, unused. */
 static void take_back(struct spw_device *d, struct spw_replay_op *run)
 {
     for (unsigned i = 0; run->parts && i < run->rebuild->part_count; i++) {
@@ -146,7 +147,7 @@ static void take_back(struct spw_device *d, struct spw_replay_op *run)
         b->object.attention &= ~(uint32_t)SPW_UNVERIFIED;
         if ((d->stale.allowed || spw_uses_done_locked(&b->object.uses)) && spw_mover_detach_locked(d, b) == 0)
             continue;
-        b->object.attention &= ~(uint32_t)SPW_FENCED; /* those are among its uses */
+        b->object.attention &= ~(uint32_t)SPW_FENCED; /* its uses include that fence */
         if (b->drops && !b->has_true_copy)
             spw_mover_drop_host_copy_locked(b);
         spw_block_become_locked(b, b->drops             ? SPW_RESIDENCY_DROPPED
@@ -164,7 +165,7 @@ static int make_ready_unlocking(struct spw_device *d, struct spw_replay_op *run)
         spw_transfer_cancel_locked(d, b);
         bytes += b->object.attention & SPW_ABSENT ? spw_block_lacking_bytes(d, b) : 0;
     }
-    int r = bytes ? spw_reclaim_make(d, bytes) : 0; /* all at once, so that what goes for it goes at once */
+    int r = bytes ? spw_reclaim_make(d, bytes) : 0; /* all at once, so that whatever is evicted for it goes at once */
     r = r == -ENOMEM ? 0 : r;                       /* the host may have memory for one after the other */
     for (unsigned i = 0; i < count && r == 0; i++) {
         struct spw_running_part *p = &run->parts[i];
@@ -172,17 +173,17 @@ static int make_ready_unlocking(struct spw_device *d, struct spw_replay_op *run)
         r = bring_unlocking(d, p->block, p->writes);
         p->attached = was_absent && p->writes && r == 0;
         if (p->attached)
-            p->block->object.attention |= SPW_UNVERIFIED; /* other threads may come before what makes it */
+            p->block->object.attention |= SPW_UNVERIFIED; /* another thread may come before the operation that makes it */
     }
     return r;
 }
 
 /* ---- small allocations ---- */
 
-struct lent { /* one while an operation runs that is lent it */
+struct lent { /* a small allocation while it is lent to an operation */
     struct spw_slot *slot;
     const struct spw_recorded_op_touch *touch;
-    uint32_t offset; /* in the stash: what it held */
+    uint32_t offset; /* where the stash has its contents */
 };
 
 static int put_away(struct spw_device *d, struct lent *lent, struct spw_stream *s, uint64_t number)
@@ -209,7 +210,7 @@ static void return_lent(struct spw_device *d, struct lent *list, unsigned count,
     }
 }
 
-/* All small allocations that the operation is lent; *ret_count of them are away, whatever the answer. */
+/* Lends all small allocations to the operation; *ret_count of them are put away, whatever the result. */
 static int lend_all(struct spw_device *d, const struct spw_recorded_op *recorded_op, struct spw_stream *s, uint64_t number,
                     struct lent *list, unsigned *ret_count)
 {
@@ -244,8 +245,8 @@ struct spw_stream *spw_replay_op_beside_locked(struct spw_device *d, const struc
     return is_usable(beside, recorded_op->context) ? beside : s;
 }
 
-/* The one that is asked for, else the one where it ran, else our own for copies in. All other streams come behind it, so one
- * that is gated is the last choice. */
+/* The stream that is asked for, else the one where the operation ran, else our own for copies in. All other streams are
+ * ordered after the replay, so a gated stream is the last choice. */
 static struct spw_stream *choose_stream(const struct spw_device *d, const struct spw_recorded_op *recorded_op,
                                         struct spw_stream *s)
 {
@@ -256,7 +257,8 @@ static struct spw_stream *choose_stream(const struct spw_device *d, const struct
     return NULL;
 }
 
-/* A copy out of it may go on while the operations read it: no belief says that they do no more than that (engine.c). */
+/* True if a copy out of the block may go on while the operations read it: that they only read it is not just believed
+ * (engine.c). */
 static bool may_be_copied_meanwhile(const struct spw_replay_op *run, unsigned part)
 {
     return !run->rebuild->parts[part].writers && !run->rebuild->parts[part].is_believed;
@@ -270,7 +272,7 @@ static bool lends(const struct spw_recorded_op *recorded_op)
     return false;
 }
 
-/* The operation behind what ran in its twin, and behind the uses of the small allocations that it touches. */
+/* Orders the operation after what ran in its twin, and after the uses of the small allocations that it touches. */
 static int order_op(struct spw_device *d, const struct spw_recorded_op *recorded_op, struct spw_stream *s)
 {
     int r = recorded_op->function ? spw_twin_order_locked(recorded_op->function, recorded_op->context, s) : 0;
@@ -286,8 +288,9 @@ static int order_op(struct spw_device *d, const struct spw_recorded_op *recorded
     return r;
 }
 
-/* Behind the uses of whatever they touch, copies in and out among them, and of where they run. -EAGAIN: one is in a call of
- * another thread, or another thread's operation could come between the parts of this. */
+/* Orders the operations after all uses of what they touch, copies in and out included, and of where they run. Returns
+ * -EAGAIN if a use is in another thread's driver call, or another thread's operation could come between the parts of
+ * this. */
 static int order(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
     int r = 0;
@@ -340,12 +343,12 @@ static int submit(struct spw_device *d, struct spw_replay_op *run, struct spw_st
         spw_uses_add_locked(&o->uses, s, s->begun);
     }
     spw_uses_add_locked(&d->replays, s, s->begun);
-    (void)spw_uses_mark_locked(&d->replays); /* whoever comes after them will not have to wait for anybody's call */
+    (void)spw_uses_mark_locked(&d->replays); /* later users will not have to wait for anybody's driver call */
     spw_replayed.submitted_count += r == 0;
     return r;
 }
 
-/* Copies of small allocations are under way even where the operation is not. */
+/* Copies of small allocations are in flight even if the operation is not. */
 static int submit_and_be_followed(struct spw_device *d, struct spw_replay_op *run, struct spw_stream *s)
 {
     const int r = submit(d, run, s), following = spw_streams_follow_locked(s, spw_device_users_locked(d));
@@ -374,7 +377,7 @@ static int submit_unlocking(struct spw_device *d, struct spw_replay_op *run, str
     return r;
 }
 
-/* That what they read was only read is as true as it was the first time. */
+/* Notes that what was only read is believed unwritten on the same ground as the first time. */
 static void note_read(const struct spw_replay_op *run)
 {
     for (unsigned i = 0; i < run->rebuild->op_count; i++) {
@@ -388,7 +391,7 @@ static void note_read(const struct spw_replay_op *run)
     }
 }
 
-/* It has its bytes, which no copy on the host has unless that is of these very ones. */
+/* Notes that the blocks have their bytes, and that a host copy is void unless it is of the same bytes. */
 static void note_made(struct spw_device *d, struct spw_replay_op *run)
 {
     note_read(run);
@@ -402,7 +405,7 @@ static void note_made(struct spw_device *d, struct spw_replay_op *run)
     }
 }
 
-/* What it only reads need not stay: it is not run. */
+/* Releases the blocks that are only read: they need not stay, since the operation is not run. */
 static void let_inputs_go(struct spw_replay_op *run)
 {
     for (unsigned i = 0; i < run->rebuild->part_count; i++) {
@@ -414,7 +417,7 @@ static void let_inputs_go(struct spw_replay_op *run)
     }
 }
 
-/* What was to be compared has true bytes on the host: these do instead. There may be room for them alone. */
+/* Takes the true bytes on the host of blocks that were to be compared. There may be room for these blocks alone. */
 static int bring_copies_unlocking(struct spw_device *d, struct spw_replay_op *run)
 {
     int r = 0;
@@ -434,7 +437,7 @@ static int finish_unlocking(struct spw_replay_op *run, struct spw_device *d, str
 {
     int r = spw_verify_finish_unlocking(d, run);
     while (r > 0) {
-        (void)submit_unlocking(d, run, s); /* without answers it differs */
+        (void)submit_unlocking(d, run, s); /* without answers it counts as different */
         r = spw_verify_finish_unlocking(d, run);
     }
     return r;

@@ -1,4 +1,5 @@
-/* spot_checks.c - which pages are hashed, the pairs of samples that have no answer yet, and what a difference means. */
+/* spot_checks.c - chooses the pages that are hashed, keeps the pairs of samples without an answer, and acts on a
+ * difference. */
 #include "spot_checks.h"
 
 #include <errno.h>
@@ -17,14 +18,14 @@ enum { PAIRS = 1024, LOOK_EVERY = 32 };
 struct pair {
     int ordinal;
     uint32_t ticket;
-    CUfunction function; /* of the last that wrote it; NULL: a copy or set */
+    CUfunction function; /* of the operation that wrote it last; NULL: a copy or set */
     uint64_t course;
     uint32_t operations[SPW_REBUILD_OPS]; /* of the course: all that wrote it */
     unsigned operation_count;
     CUdeviceptr address;
     size_t bytes;
     uint64_t iteration; /* in which it was made again */
-    bool is_defined;    /* what its makers leave undefined is filled altogether */
+    bool is_defined;    /* everything that its makers leave undefined is filled */
 };
 
 struct spw_spot_check_counts spw_spot_check_counts;
@@ -33,7 +34,7 @@ atomic_bool spw_spot_checks_pending;
 static struct pair pairs[PAIRS]; /* pair n at n modulo PAIRS, in the order of asking */
 static uint64_t first, end;
 static uint64_t iteration_now = 1,
-                undefined_until; /* in iterations up to that one a difference may come from what is left undefined */
+                undefined_until; /* in iterations up to this one, undefined bytes may explain a difference */
 static bool has_failed;
 
 /* ---- which pages ---- */
@@ -91,7 +92,7 @@ void spw_spot_check_give_up_locked(struct spw_block *b)
 
 static void look_at_answers(void);
 
-/* The second sample, on `s`, to be held against the first. */
+/* Asks for the second sample on `s`, to be compared with the first. */
 static void ask(struct spw_device *d, const struct spw_sample *sample, const struct pair *p, const struct spw_stream *s)
 {
     if ((end - first) % LOOK_EVERY == LOOK_EVERY - 1)
@@ -133,8 +134,8 @@ void spw_spot_check_next_iteration_locked(void)
     iteration_now++;
 }
 
-/* A part of what it makes stays undefined. All of it is filled from now on: what was launched before that is not run again
- * in more than one further iteration. */
+/* Notes that a part of what the makers write stays undefined. All of it is filled from now on; what was launched before
+ * that is replayed in at most one further iteration. */
 static void note_undefined(const struct pair *p)
 {
     undefined_until = iteration_now + 1;
@@ -168,8 +169,7 @@ static void fail(const struct pair *p)
         (unsigned long long)p->address);
 }
 
-/* `left`: what is left of the sample before when the one behind is subtracted, and how many words of both are the pattern.
- */
+/* `left` is the difference of the two samples, and the number of words in both that are the pattern. */
 static void judge(const struct pair *p, struct spw_hash left)
 {
     if (left.word[1] && !p->is_defined)
@@ -182,7 +182,7 @@ static void judge(const struct pair *p, struct spw_hash left)
         fail(p);
 }
 
-/* False: it is to come. */
+/* Returns false if the answer is still to come. */
 static bool look_at(struct pair *p)
 {
     struct spw_hash left;
@@ -197,7 +197,7 @@ static bool look_at(struct pair *p)
     return true;
 }
 
-/* In the order in which they were asked, of all devices: what one shows to be undefined explains those behind it. */
+/* Looks at the answers of all devices in the order of asking: what one shows to be undefined explains later ones. */
 static void look_at_answers(void)
 {
     while (first != end && look_at(&pairs[first % PAIRS]))

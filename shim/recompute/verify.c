@@ -1,4 +1,4 @@
-/* verify.c - which replays are compared, with what, and what follows when they differ. */
+/* verify.c - decides which replays are compared and with what, and what follows if they differ. */
 #include "verify.h"
 
 #include <errno.h>
@@ -29,12 +29,12 @@ struct spw_verified spw_verified;
 enum {
     SPOILED = SPW_SAMPLE_PATTERN,
     OTHERWISE = 0x48
-}; /* each byte of what is to be written anew; the second time, where it differs */
+}; /* the byte that fills what is to be written anew; and the byte for the second time, after a difference */
 
-enum { LOOK_OTHERWISE = 1, LOOK_AGAIN }; /* run->looks: it is made on something else; on what it was made on first */
+enum { LOOK_OTHERWISE = 1, LOOK_AGAIN }; /* run->looks: it is made on the second byte; on the first byte again */
 
-/* A tensor that is dropped and freed so often, and never made again, is not copied for the sake of a comparison any more:
- * one that autograd holds and nobody reads. */
+/* A tensor that was dropped and freed so many times, and never made again, is not copied for a comparison any more:
+ * autograd holds it and nobody reads it. */
 enum { UNCLAIMED = 2 };
 
 enum { UNDECIDED, BY_COPY, BY_DIGEST, NOT_COMPARED }; /* recorded_op->compare */
@@ -55,9 +55,10 @@ bool spw_verify_allows_locked(const struct spw_device *d, const struct spw_block
     return !m->course || (!d->is_blind && !(w && w->is_barred));
 }
 
-/* A copy would cost what dropping it is to spare, and the memory would be free when that is done: so there is one the first
- * time alone, and where each one is compared. Of an operation that has another form each time, as where the sizes of tensors
- * depend on data, the first forms have one each, and all that come after those are compared. */
+/* Decides how an operation's output is compared. A copy costs what dropping is meant to save, and the memory would be free
+ * once it is done: so there is a copy only the first time, or if each replay is compared. For an operation that has another
+ * form each time, as when the sizes of tensors depend on data, the first few forms get a copy each, and all later ones are
+ * compared by digest. */
 static uint8_t decide(struct spw_verify_record *w, uint64_t form)
 {
     bool is_full = false;
@@ -71,7 +72,7 @@ static uint8_t decide(struct spw_verify_record *w, uint64_t form)
     return has && w->left ? NOT_COMPARED : spw_settings_get()->verify_every > 1 ? BY_DIGEST : BY_COPY;
 }
 
-/* All that an operation has made at one time is compared, or nothing of it. */
+/* Everything that an operation has made at one time is compared, or nothing of it. */
 enum spw_due spw_verify_due_locked(struct spw_device *d, const struct spw_block *b)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
@@ -119,7 +120,7 @@ static bool is_compared(const struct spw_replay_op *run)
     return false;
 }
 
-/* A block that is there, beside one that is to be made: it is written again as well. */
+/* Copies a resident block that is written again along with one that is to be made. */
 static int keep_copy(struct spw_device *d, struct spw_block *b)
 {
     int r = spw_mover_copy_out_locked(d, b);
@@ -194,7 +195,8 @@ void spw_verify_behind_locked(struct spw_device *d, struct spw_replay_op *run, s
 
 /* ---- what follows ---- */
 
-/* Whoever uses it next comes behind the copy; if that cannot be submitted now, it is absent until it can. */
+/* Later users of the block are ordered after the copy. If the copy cannot be submitted now, the block is absent until it
+ * can. */
 static int repair(struct spw_device *d, struct spw_block *b)
 {
     b->proof.believed = false;
@@ -204,7 +206,7 @@ static int repair(struct spw_device *d, struct spw_block *b)
     return r;
 }
 
-/* Dropped with a copy: it is EVICTED from here on. */
+/* A block that was dropped with a copy is EVICTED from here on. */
 static void take_copy(struct spw_device *d, struct spw_block *b)
 {
     if (b->object.attention & SPW_DROPPED)
@@ -224,27 +226,27 @@ static void lose(const struct spw_device *d, const struct spw_block *b)
              m->function ? spw_readable_name(m->function, buffer, sizeof(buffer)) : "a copy");
 }
 
-/* What made it is not run again. What is dropped then is one of these:
- *   - it left with a copy, since it was to be compared: that is taken. The same holds of what is being compared;
- *   - it is about to leave and its bytes are still there: it stays. They are the program's, or of a replay that nobody
- *     compared, which nobody can tell from the former any more;
- *   - it left without one. That its operation was right when it was compared says nothing of this time: its bytes are lost,
- *     and whoever needs them is refused, before anything is launched. So is what would be made of them, when it is wanted,
- *     unless it has a copy. A retained block that nobody wants again is let go of like any other.
- * What was made of it before and is there, is the program's or cannot be told either. */
+/* Gives up a block whose maker is not replayed any more. It is in one of these cases:
+ *   - it left with a copy, since it was to be compared, or is being compared: the copy is taken;
+ *   - it is about to leave and its bytes are still there: it stays. They are the program's, or come from a replay that was
+ *     not compared, and nobody can tell which any more;
+ *   - it left without a copy. That its maker was right when it was compared says nothing of this time: its bytes are lost,
+ *     and operations that need them are refused before anything is launched. So are those that need what would be made from
+ *     them, unless that has a copy. A retained block that nobody wants again is released like any other.
+ * Blocks that were made from it before and are resident are the program's, or cannot be told from that either. */
 static void give_up(struct spw_device *d, struct spw_block *b)
 {
     if (b->has_true_copy)
         take_copy(d, b);
     else if (!(b->object.attention & SPW_DROPPED))
         spw_transfer_forget_locked(d, b);
-    if (!b->drops) /* else somebody is waiting for its memory, if it has not gone */
+    if (!b->drops) /* else somebody is waiting for its memory, if it is not released yet */
         return;
     spw_comparison_forget_locked(b);
     lose(d, b);
 }
 
-/* Making what the block holds takes the operation, or another one of its function. */
+/* True if making what the block holds takes this operation, or another one of its function. */
 static bool takes(const struct spw_block *b, const struct spw_recorded_op *wrong)
 {
     struct spw_rebuild rebuild;
@@ -256,7 +258,7 @@ static bool takes(const struct spw_block *b, const struct spw_recorded_op *wrong
     return does;
 }
 
-/* Nothing is made again that takes the function. */
+/* Gives up all blocks that are made by the function. */
 static void distrust(const struct spw_recorded_op *wrong)
 {
     for (int k = 0; k < SPW_MAX_DEVICES; k++)
@@ -303,7 +305,7 @@ static void follow_from_mismatch(struct spw_device *d, const struct spw_recorded
         spw_follower->condemned(d, m);
 }
 
-/* The first of its blocks that differs; *ret_known: all were compared. */
+/* Returns the first of the blocks that differs; *ret_known: all were compared. */
 static struct spw_block *find_mismatch(struct spw_device *d, struct spw_replay_op *run, bool *ret_known)
 {
     struct spw_block *different = NULL;
@@ -324,7 +326,7 @@ static struct spw_block *find_mismatch(struct spw_device *d, struct spw_replay_o
     return different;
 }
 
-/* What was made is wrong, and the true bytes are nowhere: it is dropped as before, by an operation that is not run again. */
+/* What was made is wrong and the true bytes are nowhere: the block is dropped as before, and its maker is not replayed. */
 static int unmake(struct spw_device *d, struct spw_block *b)
 {
     spw_dependents_add_locked(d, b);
@@ -333,7 +335,7 @@ static int unmake(struct spw_device *d, struct spw_block *b)
     return -ESTALE;
 }
 
-/* Those that have a copy which was not compared get their bytes from there in any case. */
+/* A block with a copy that was not compared gets its bytes from the copy in any case. */
 static int settle_one(struct spw_device *d, struct spw_block *b, bool is_equal, bool is_mismatch)
 {
     const bool is_lost = is_mismatch && b->check && !b->has_true_copy && b->check->answer != 1;
@@ -370,12 +372,12 @@ static void note_undefined(struct spw_device *d, const struct spw_replay_op *run
     spw_verified.undefined_count++;
 }
 
-/* How what differed has come out this time, beside the first: of blocks. */
+/* How blocks that differed have come out this time, compared with the first. */
 struct made_again {
     unsigned same, other, unknown;
 };
 
-/* Forgets the answers, to ask for others. */
+/* Takes the answers and forgets them, so that new ones can be asked for. */
 static struct made_again take_answers(struct spw_device *d, const struct spw_replay_op *run)
 {
     struct made_again found = {0};
@@ -395,10 +397,10 @@ static struct made_again take_answers(struct spw_device *d, const struct spw_rep
     return found;
 }
 
-/* All that differs from the true bytes comes out as something else where something else is beneath, and as it was where that
- * is as it was: its makers leave a part of it as it is. A correct program does not depend on that. Where it has a copy that
- * is taken all the same, and from then on what they leave is defined (kept_ops.c), so that this is asked once. True: the
- * answer takes another making. */
+/* Finds out whether a difference comes from undefined bytes: then what differs from the true bytes comes out differently if
+ * the memory was filled differently, and the same if it was filled the same, since the makers leave a part of it alone. A
+ * correct program does not depend on that part. A copy is taken all the same, and from then on what they leave is filled
+ * (kept_ops.c), so this is asked once. Returns true if the answer takes another replay. */
 static bool looks_into(struct spw_device *d, struct spw_replay_op *run, bool *ret_undefined)
 {
     if (spw_rebuild_defined(run->rebuild) == run->rebuild->op_count)
@@ -418,7 +420,7 @@ static void wait_for_answers_unlocking(const struct spw_replay_op *run)
     for (unsigned i = 0; i < run->rebuild->part_count; i++)
         if (written(run, i))
             spw_uses_merge_locked(&uses, &run->parts[i].block->object.uses);
-    (void)spw_uses_wait_unlocking(&uses); /* else there are no answers */
+    (void)spw_uses_wait_unlocking(&uses); /* on failure there are no answers */
 }
 
 int spw_verify_finish_unlocking(struct spw_device *d, struct spw_replay_op *run)

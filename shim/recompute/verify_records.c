@@ -1,4 +1,4 @@
-/* verify_records.c - the operations of some courses for each device, by the number that the course goes by. */
+/* verify_records.c - keeps the records of the last few courses of each device, by the course's number. */
 #include "verify_records.h"
 
 #include <stdlib.h>
@@ -33,7 +33,7 @@ static struct course *find(int device, uint64_t number)
     return NULL;
 }
 
-/* A free place, or the one of the course that was followed longest ago. */
+/* A free place, or that of the course that was followed longest ago. */
 static struct course *place_for_one(int device)
 {
     struct course *oldest = &courses[device][0];
@@ -66,7 +66,7 @@ struct spw_verify_record *spw_verify_record_of(int device, const struct spw_reco
     return c && recorded_op->operation < c->count ? &c->list[recorded_op->operation] : NULL;
 }
 
-/* Where a form is, or the place for it; SPW_VERIFIED_FORMS: there is none. */
+/* Returns the place of a form, or a free one; SPW_VERIFIED_FORMS: there is none. */
 static unsigned place_of(const struct spw_verify_record *w, uint64_t form)
 {
     unsigned i = 0;
@@ -82,7 +82,7 @@ bool spw_verify_record_has(const struct spw_verify_record *w, uint64_t form, boo
     return i < SPW_VERIFIED_FORMS && w->forms[i];
 }
 
-/* The operations of a plan are compared for the first time in one iteration; after that each has a time of its own. */
+/* The operations of a plan are compared for the first time in one iteration; after that each has its own turn. */
 void spw_verify_record_note_equal_locked(int device, const struct spw_recorded_op *recorded_op)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);
