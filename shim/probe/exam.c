@@ -1,4 +1,4 @@
-/* exam.c - lists what a launch touches, once for each block and slot. */
+/* exam.c - lists what a launch touches, each block and slot once. */
 #include "exam.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static bool same_piece(const struct spw_exam_piece *p, const struct spw_block *b
     return p->block == b && p->slot == slot;
 }
 
-/* Of what is pinned nobody says whether it was written: as if it were. */
+/* Counts pinned memory as written, since nobody reports writes to it. */
 static bool add_piece(struct spw_exam *e, const struct spw_op *op, struct spw_block *b, struct spw_slot *slot, unsigned hit)
 {
     const struct spw_versioned *content = spw_versioned_at_locked(op->hits[hit], NULL);
@@ -22,7 +22,7 @@ static bool add_piece(struct spw_exam *e, const struct spw_op *op, struct spw_bl
             e->pieces[i].hits |= UINT64_C(1) << hit;
             return true;
         }
-    if (b && b->pack && b->pinned) /* somebody may write what lies beside it at any time, and would lose it */
+    if (b && b->pack && b->pinned) /* somebody may write what lies beside it at any time, and that would be lost */
         return false;
     if (e->count == SPW_CLASS_HITS)
         return false;
@@ -37,7 +37,7 @@ static bool add_piece(struct spw_exam *e, const struct spw_op *op, struct spw_bl
     return true;
 }
 
-/* What only one of several addresses in it says is not enough. */
+/* A piece is constant only if all addresses in it are known and say so. */
 static void find_constants(struct spw_exam *e, const struct spw_op *op)
 {
     const uint64_t constant = op->believed ? op->believed->declared.constant & ~op->believed->writes : 0;
@@ -67,7 +67,7 @@ bool spw_exam_list_locked(struct spw_exam *e, const struct spw_device *d, const 
     return e->count > 0;
 }
 
-/* It is who it was, and its bytes are where they were. */
+/* True if the piece still exists, with its bytes on the device. */
 static bool is_still_there(const struct spw_exam_piece *p)
 {
     if (p->slot)

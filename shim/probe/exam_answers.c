@@ -1,11 +1,12 @@
-/* exam_answers.c - reads the digests of an exam: what changed, and whether the launch gave the same when it ran again. */
+/* exam_answers.c - reads the digests of an exam: what has changed, and whether the launch gave the same when it was run
+ * again. */
 #include "exam_answers.h"
 
 #include "digest.h"
 #include "lock.h"
 #include "versions.h"
 
-/* 1: all are there, in `hashes`; 0: not yet; negative: some will never come. */
+/* Returns 1 if all are there, in `hashes`; 0 if not yet; negative if some will never come. */
 static int read_hashes(struct spw_device *d, const struct spw_exam_piece *piece, unsigned count, struct spw_hash *hashes)
 {
     for (unsigned k = 0; k < count; k++) {
@@ -16,7 +17,7 @@ static int read_hashes(struct spw_device *d, const struct spw_exam_piece *piece,
     return 1;
 }
 
-/* Both runs found what the program's launch did. */
+/* Judges a piece by its hashes after the program's launch and after the two runs. */
 static enum spw_replay_verdict judge(const struct spw_hash hashes[1 + SPW_EXAM_PASSES])
 {
     if (!spw_hash_equal(hashes[1], hashes[2]))
@@ -24,7 +25,7 @@ static enum spw_replay_verdict judge(const struct spw_hash hashes[1 + SPW_EXAM_P
     return spw_hash_equal(hashes[0], hashes[1]) ? SPW_REPLAYABLE : SPW_REPLAY_HIDDEN_STATE;
 }
 
-/* The worst is what counts: results that differ explain everything else. */
+/* The worse verdict counts: results that differ explain everything else. */
 static enum spw_replay_verdict worse(enum spw_replay_verdict a, enum spw_replay_verdict b)
 {
     if (a == SPW_REPLAY_DIFFERS || b == SPW_REPLAY_DIFFERS)
@@ -32,8 +33,8 @@ static enum spw_replay_verdict worse(enum spw_replay_verdict a, enum spw_replay_
     return a == SPW_REPLAYABLE ? b : a;
 }
 
-/* It turned out to write what it was taken to read only, some time ago: what was made from that since cannot be relied on.
- */
+/* The launch was found to write what it was believed to read only: what was made from that meanwhile cannot be relied
+ * on. */
 static void distrust(const struct spw_exam *e, uint64_t changed)
 {
     for (uint32_t i = 0; i < e->count; i++) {
@@ -45,8 +46,8 @@ static void distrust(const struct spw_exam *e, uint64_t changed)
     }
 }
 
-/* Which pieces changed, or did not, by hits. What is doubted to be an address for this launch says nothing where it leads to
- * what the launch may have changed otherwise. */
+/* Which pieces changed and which did not, by hits. A doubted address says nothing if it leads to memory that the launch may
+ * have changed through another address. */
 struct seen {
     uint64_t changed, doubted_changed, unchanged;
 };

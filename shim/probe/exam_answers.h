@@ -1,9 +1,9 @@
-/* exam_answers.h - what the digests of an exam say of the launch. */
+/* exam_answers.h - reads what the digests of an exam tell of the launch. */
 #ifndef SPILLWAY_SHIM_EXAM_ANSWERS_H
 #define SPILLWAY_SHIM_EXAM_ANSWERS_H
 #include "exam.h"
 
-/* 1: taken note of, of its class; 0: not all are there yet; negative: some will never come. Engine
- * lock. */
+/* Reads the answers and notes what they tell of the class of the launch. Returns 1 if that was done, 0 if some are not
+ * there yet, negative if some will never come. Engine lock. */
 int spw_exam_read_locked(struct spw_device *d, struct spw_exam *e);
 #endif

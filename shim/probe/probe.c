@@ -1,4 +1,4 @@
-/* probe.c - looks at launches and tries them again, on the program's stream. */
+/* probe.c - observes launches and tries them again, on the program's stream. */
 #include "probe.h"
 
 #include <errno.h>
@@ -28,24 +28,24 @@
 #include "versions.h"
 
 enum {
-    EXAMS = 64,   /* whose answers are awaited */
+    EXAMS = 64,   /* launches whose answers are awaited */
     ATTEMPTS = 3, /* for what must not fail */
-    DENIALS = 3,  /* of scratch memory, in iterations */
+    DENIALS = 3,  /* iterations in which scratch memory was refused */
     PATTERN = 0x5a,
-    WAIT_S = 5, /* for the answer whether variables hold addresses: longer than a stream usually has work for */
+    WAIT_S = 5, /* limit for the answer whether variables hold addresses: longer than a stream usually has work for */
     POLL_US = 20,
-    WAITS = 2 /* in vain, then none any more: the stream may wait for the thread that would wait here */
+    WAITS = 2 /* waits without an answer before no more are tried: the stream may wait for the thread that would wait here */
 };
 
 struct spw_probe {
     struct spw_device *device;
     struct spw_probe_policy policy;
     struct spw_probe_snapshot snapshot;
-    uint64_t wanted_bytes; /* of scratch memory, as soon as there is something to try */
-    unsigned denied;       /* so often there was no room for it, or it went again, since a launch was tried last */
+    uint64_t wanted_bytes; /* of scratch memory, once there is something to try */
+    unsigned denied; /* times that there was no room for it, or that it was taken away, since a launch was last tried */
     struct spw_exam exams[EXAMS], *now;
-    unsigned vain_waits; /* for the variables of a module */
-    bool leaves_scratch; /* behind the launch that is being tried, which has bytes there */
+    unsigned vain_waits; /* waits for a module's variables without an answer */
+    bool leaves_scratch; /* scratch memory is given back after the launch that is being tried, which has bytes there */
     struct spw_probe_counts counts;
 };
 
@@ -114,7 +114,7 @@ void spw_probe_poll(struct spw_probe *t)
         poll(t, &t->exams[i]);
 }
 
-/* The same for the one whose answer says what is next for the class. */
+/* Reads the answers that decide what is next for the class. */
 static void poll_class(struct spw_probe *t, const struct spw_launch_class *class)
 {
     for (unsigned i = 0; i < EXAMS; i++)
@@ -133,7 +133,7 @@ static void take_scratch(struct spw_probe *t)
     (void)spw_probe_snapshot_take_scratch_unlocking(&t->snapshot, t->device, t->wanted_bytes);
 }
 
-/* Another thread may be about to submit the launch that is being tried: what it touches lies there. */
+/* Another thread may be about to submit the launch that is being tried, whose bytes are in scratch memory. */
 static void leave_scratch(struct spw_probe *t)
 {
     t->leaves_scratch = t->now != NULL;
@@ -187,7 +187,7 @@ bool spw_probe_iteration_unlocking(struct spw_probe *t)
         leave_scratch(t);
     } else {
         if (spw_twins_have_variables)
-            (void)spw_stash_ready_unlocking(t->device); /* or launches that need it are not tried yet */
+            (void)spw_stash_ready_unlocking(t->device); /* without it, launches that need it are not tried yet */
         take_scratch(t);
     }
     return is_complete;
@@ -214,7 +214,7 @@ static int ask(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e,
     return r;
 }
 
-/* What a launch puts aside takes so many bytes of scratch and host memory. */
+/* Bytes of scratch and host memory for what a launch has put aside. */
 struct places {
     uint64_t scratch, host;
 };
@@ -227,7 +227,7 @@ static uint64_t place(struct places *p, uint64_t room, size_t bytes)
     return fits ? in_scratch : in_host | SPW_PROBE_SNAPSHOT_HOST;
 }
 
-/* Places for everything, in `room` bytes of scratch memory first: what is copied most often comes first. */
+/* Assigns places to everything, first in `room` bytes of scratch memory; what is copied most often comes first. */
 static struct places lay_out(struct spw_exam *e, uint64_t room)
 {
     struct places found = {0};
@@ -240,8 +240,8 @@ static struct places lay_out(struct spw_exam *e, uint64_t room)
     return found;
 }
 
-/* Behind all that any stream does with what the launch touches: it may be given an address by chance (scan.h) that is none
- * of its business. Copies out of what it only reads are over, too. */
+/* Orders the launch after everything that any stream does with what it touches: it may have been passed by chance an
+ * address (scan.h) that has nothing to do with it. Copies out of what it only reads count too. */
 static int follow_uses(const struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e)
 {
     int r = 0;
@@ -259,7 +259,7 @@ static int fill(const struct spw_op *op, const struct spw_exam_piece *p)
     return spw_result(SPW_ASK_QUIETLY(cuMemsetD8Async, p->address, PATTERN, p->bytes, op->handle));
 }
 
-/* Before the program's launch: its bytes are saved, and those that are undefined are known. */
+/* Before the program's launch: saves its bytes, and fills undefined memory. */
 static int save_before(struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e)
 {
     int r = 0;
@@ -296,8 +296,7 @@ static int put_back_all(struct spw_probe *t, const struct spw_op *op, const stru
     return worst;
 }
 
-/* What the launch was shown by the program it is shown again: no kernel is to run on an index, an address or a flag that is
- * not the program's. */
+/* Restores what the program's launch found: no kernel must run on an index, address or flag that is not the program's. */
 static int restore(struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e)
 {
     int r = 0;
@@ -333,8 +332,7 @@ static void note_uses(struct spw_probe *t, const struct spw_op *op, const struct
         spw_probe_snapshot_used_locked(&t->snapshot, op->stream, number);
 }
 
-/* Whatever other streams do next comes behind what was written here, or read beside the launch; those of which nothing is
- * known yet, too. */
+/* Orders whatever other streams do next after what was written or read here, streams that are not known yet included. */
 static int be_followed(struct spw_probe *t, const struct spw_op *op)
 {
     spw_uses_add_locked(&t->device->replays, op->stream, op->stream->begun);
@@ -344,7 +342,7 @@ static int be_followed(struct spw_probe *t, const struct spw_op *op)
 
 /* ---- before and after ---- */
 
-/* Time that copies to the host and back take. */
+/* Returns the time that copies to the host and back take. */
 static double host_us(const struct spw_probe *t, uint64_t bytes)
 {
     enum { COPIES = 3 };
@@ -353,7 +351,7 @@ static double host_us(const struct spw_probe *t, uint64_t bytes)
     return COPIES * (double)bytes / link.h2d_bytes_per_us;
 }
 
-/* Into scratch memory; or what has no room there into host memory, which takes longer. */
+/* Finds places in scratch memory; for what has no room there, in host memory, where copies take longer. */
 static struct places find_memory(struct spw_probe *t, struct spw_exam *e, struct spw_probe_launch *launch)
 {
     const bool has_scratch = t->snapshot.scratch || t->denied < DENIALS;
@@ -367,7 +365,7 @@ static struct places find_memory(struct spw_probe *t, struct spw_exam *e, struct
     return places;
 }
 
-/* What is filled may be another stream's: that stream comes behind it from here on, whatever becomes of the probe. */
+/* Memory that is filled may be another stream's: that stream is ordered after it, whatever becomes of the probe. */
 static int prepare(struct spw_probe *t, const struct spw_op *op, const struct spw_exam *e, uint64_t host_bytes)
 {
     if (!spw_probe_snapshot_begin_locked(&t->snapshot, host_bytes))
@@ -381,8 +379,8 @@ static int prepare(struct spw_probe *t, const struct spw_op *op, const struct sp
     return r;
 }
 
-/* Hashes what the launch touches, and no other stream is at it meanwhile: the program orders them only where they have to do
- * with the same bytes. */
+/* Hashes what the launch touches while no other stream uses it: the program orders streams only where they use the same
+ * bytes. */
 static int observe(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e, unsigned which)
 {
     const bool is_alone = !spw_streams_others_locked(op->stream);
@@ -393,8 +391,8 @@ static int observe(struct spw_probe *t, const struct spw_op *op, struct spw_exam
     return r < 0 ? r : following;
 }
 
-/* A probe comes behind all uses of what the launch touches, and all streams come behind the probe. Where a function of the
- * host's holds some of that back, the program may be waiting for others of it before it lets that one return. */
+/* A probe is ordered after all uses of what the launch touches, and all streams after the probe. If a host function holds
+ * some of that back, the program may be waiting for other parts of it before it lets the function return. */
 static bool would_wait_for_the_program(const struct spw_op *op)
 {
     bool would = spw_gated_streams && spw_stream_is_gated_locked(op->stream) && spw_streams_others_locked(op->stream);
@@ -407,7 +405,7 @@ static bool would_wait_for_the_program(const struct spw_op *op)
 
 bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
 {
-    if (t->now || !op->class || spw_recorded_op_order_unseen) /* looks would order streams as well */
+    if (t->now || !op->class || spw_recorded_op_order_unseen) /* observations would order streams as well */
         return false;
     poll_class(t, op->class);
     struct spw_exam *e = would_wait_for_the_program(op) ? NULL : free_exam(t);
@@ -435,14 +433,14 @@ bool spw_probe_before(struct spw_probe *t, struct spw_op *op, double us)
     return step == SPW_PROBE_REPLAY;
 }
 
-/* 0: done; 1: not, but everything is as it was; negative: it could not be put back. */
+/* Returns 0 if done; 1 if not, but everything is as it was; negative if the bytes could not be put back. */
 static int look(struct spw_probe *t, const struct spw_op *op, struct spw_exam *e)
 {
     t->counts.looks++;
     return observe(t, op, e, 1) < 0 ? 1 : 0;
 }
 
-/* What another thread gives to the stream meanwhile would be undone with what the trial does. */
+/* False if another thread may submit to the stream meanwhile: the trial would undo what it does. */
 static bool has_stream_to_itself(const struct spw_op *op)
 {
     return atomic_load_explicit(&op->stream->in_call, memory_order_acquire) == 1;
@@ -462,8 +460,8 @@ static int try_again(struct spw_probe *t, const struct spw_op *op, struct spw_ex
 }
 
 /* Waits until it is known that the variables of its module hold no address, as far as that depends on what was submitted
- * before: a launch that follows one must not be tried. The driver has the launch, so the stream can be told to say when it
- * has come so far, unless another thread is in a call with it. Lets go of the lock. */
+ * before: a launch that follows one must not be tried. The driver has the launch, so an event can tell when the stream has
+ * come so far, unless another thread is in a driver call on it. Releases the lock meanwhile. */
 static bool has_plain_variables_unlocking(struct spw_probe *t, const struct spw_op *op)
 {
     enum spw_saved_state state = op->recorded_op ? spw_recorded_op_variables_locked(op->recorded_op) : SPW_SAVED_UNKNOWN;

@@ -5,16 +5,16 @@
 #include "ledger.h"
 #include "lock.h"
 
-enum { LOOKS = 2, MORE_LOOKS = 8, TRIES = 2, FAILURES = 8 }; /* more: at launches that are given something else */
+enum { LOOKS = 2, MORE_LOOKS = 8, TRIES = 2, FAILURES = 8 }; /* more: for launches that are passed other numbers */
 
-/* What a step costs beside the launch, in times of the launch, for one that does little else than move bytes: two passes
- * over what it touches; two more launches, three passes, everything copied twice and put back three times. */
+/* Cost of a step in times of the launch, for a launch that does little else than move bytes: two passes over what it
+ * touches; or two more launches, three passes, everything copied twice and restored three times. */
 static const double costs[] = {[SPW_PROBE_OBSERVE] = 2, [SPW_PROBE_REPLAY] = 12};
 
-/* In iterations. */
+/* In durations of an iteration. */
 #define ALLOWED_IN_ONE 1.5
 #define ALLOWED_IN_ALL 2.5
-#define ALLOWED_LATE   6 /* for copies to the host beside that */
+#define ALLOWED_LATE   6 /* in addition, for copies to the host */
 
 void spw_probe_policy_begin(struct spw_probe_policy *policy, double iteration_us)
 {
@@ -47,7 +47,7 @@ static bool is_wanted(const struct spw_probed *probed)
            (probed->looks < LOOKS || (probed->is_strange && probed->looks < MORE_LOOKS) || may_try(probed));
 }
 
-/* Where looking at everything twice would leave no time for probes, what was looked at once is tried. */
+/* True if observing everything twice would leave no time for trials: then what was observed once is tried. */
 static bool is_short_of_time(const struct spw_probe_policy *policy)
 {
     return (policy->left_us - policy->spent_us) * ALLOWED_IN_ONE < policy->allowed_us * (ALLOWED_IN_ALL / 2);
@@ -79,7 +79,7 @@ bool spw_probe_policy_iteration(struct spw_probe_policy *policy)
     return policy->is_complete;
 }
 
-/* No launch of the class fitted in a whole iteration: it is tried once with the help of host memory. */
+/* True if no launch of the class fitted in a whole iteration: it is tried once with the help of host memory. */
 static bool is_tried_late(const struct spw_probe_policy *policy, const struct spw_probed *probed,
                           const struct spw_probe_launch *launch)
 {
@@ -150,7 +150,7 @@ enum spw_probe_step spw_probe_policy_next(struct spw_probe_policy *policy, const
     return step;
 }
 
-/* The only place where the verdict on a class changes: a refusal is for good. */
+/* The only place where the verdict on a class changes: a refusal is final. */
 static void judge(struct spw_probed *it, enum spw_replay_verdict verdict)
 {
     SPW_ASSERT(it->verdict <= SPW_REPLAYABLE || verdict > SPW_REPLAYABLE, "a refusal is for good");
@@ -160,7 +160,7 @@ static void judge(struct spw_probed *it, enum spw_replay_verdict verdict)
 
 void spw_probe_class_observed(struct spw_probed *it)
 {
-    it->is_strange = false; /* or the next one says so again */
+    it->is_strange = false; /* or the next one sets it again */
     it->under_way = false;
     it->looks++;
 }

@@ -1,4 +1,4 @@
-/* probe_session.c - goes along with the iterations that are learned from, and draws the conclusions. */
+/* probe_session.c - follows the iterations that are learned from, and draws the conclusions. */
 #include "probe_session.h"
 
 #include <errno.h>
@@ -17,30 +17,30 @@
 #include "readable.h"
 #include "launch_class.h"
 
-/* What an operation was like when it came last. */
+/* What an operation was like when it last came. */
 struct fact {
     CUfunction function;
-    uint64_t places; /* of a launch: its class */
+    uint64_t places; /* of a launch: with `number`, its class */
     uint32_t number, hits;
-    uint64_t reads; /* bit per hit: it is told to only read there, as a copy's source or a library's input */
+    uint64_t reads; /* bit per hit: the operation is known to only read there, as a copy's source or a library's input */
     uint64_t works; /* bit per hit: it is in the workspace of a library's call */
-    uint64_t makes; /* of a copy or set: bit per hit; what it writes it overwrites completely, or reads as well */
-    enum spw_replay_verdict refused; /* SPW_REPLAYABLE: nothing is against it but what a probe may say */
-    bool known;                      /* it came */
+    uint64_t makes; /* of a copy or set: bit per hit that it overwrites completely */
+    enum spw_replay_verdict refused; /* SPW_REPLAYABLE: only a probe could still speak against it */
+    bool known;                      /* it has come */
 };
 
 struct spw_probe_session {
     struct spw_device *device;
     struct spw_probe *probe;
     enum spw_probe_session_state state;
-    struct spw_course *course; /* NULL: IDLE, or HEARING */
-    uint64_t serial;           /* of the iteration whose course it is */
+    struct spw_course *course; /* NULL: IDLE or HEARING */
+    uint64_t serial;           /* of the iteration that the course is of */
     struct fact *facts;        /* by operation */
-    uint32_t fact_room, heard; /* HEARING: so many operations have come, in their order */
+    uint32_t fact_room, heard; /* HEARING: the number of operations that have come, in order */
     struct spw_probe_session_result result;
 };
 
-/* By an arrow of the drawing in probe_session.h. */
+/* True if the drawing in probe_session.h has such an arrow. */
 static bool is_allowed(enum spw_probe_session_state from, enum spw_probe_session_state to)
 {
     enum {
@@ -178,7 +178,7 @@ static bool is_whole(CUdeviceptr address, uint64_t bytes)
     return o && o->kind == SPW_KIND_BLOCK && b->address == address && b->size_bytes == bytes;
 }
 
-/* Copies and sets write to their first hits; one with a single end there says whether it covers all of it. */
+/* Copies and sets write to their first hits. Those with a single destination show whether they cover all of it. */
 static uint64_t made_by_copy(const struct spw_op *op)
 {
     const struct spw_call_args *s = op->submission;
@@ -261,7 +261,7 @@ void spw_probe_session_hear_no_more_locked(struct spw_probe_session *session)
 
 /* ---- conclusions ---- */
 
-/* NULL: nothing is known of the launch by now. */
+/* NULL: nothing is known of the launch any more. */
 static struct spw_launch_class *class_of(const struct fact *f)
 {
     struct spw_launch_class *class = f->number ? spw_launch_class_of_locked(f->function, f->places, f->hits) : NULL;
@@ -276,7 +276,7 @@ static enum spw_replay_verdict verdict_of(const struct spw_probe_session *sessio
     return f->function ? spw_probe_verdict_locked(class, session->device) : SPW_REPLAYABLE;
 }
 
-/* How hit `i` is used. What a launch writes it is taken to update, whatever it was seen to leave of it. */
+/* Returns how hit `i` is used. A launch is taken to update what it writes, however much of it it was seen to leave. */
 static uint8_t access_of(const struct fact *f, const struct spw_launch_class *class, unsigned i)
 {
     const bool is_launch = f->function != NULL, makes = !is_launch && i < 64 && f->makes >> i & 1;
@@ -302,7 +302,7 @@ static enum spw_replay_verdict conclude(struct spw_probe_session *session, uint3
         access[i] = access_of(f, class, i);
     if (f->known)
         (void)spw_course_learn(session->course, ordinal, access, f->hits,
-                               replayable); /* another number of hits: as it was */
+                               replayable); /* with another number of hits the course stays as it was */
     return verdict;
 }
 
@@ -318,7 +318,7 @@ static void say(const struct spw_probe_session *session)
             r->count[SPW_REPLAY_DIFFERS] - r->count[SPW_REPLAY_HIDDEN_STATE]);
 }
 
-/* Each kind of operation once: what becomes of it, and why. */
+/* Says for each kind of operation what becomes of it, and why. */
 static void say_classes(const struct spw_probe_session *session)
 {
     char name[256];
@@ -359,7 +359,7 @@ static void finish(struct spw_probe_session *session)
     forget_course(session);
 }
 
-/* What earlier runs have found out of each operation is known from here on. True: that is all there is. */
+/* Adds what earlier runs have found out about each operation. Returns true if that is all there is. */
 static bool recall_classes(struct spw_probe_session *session)
 {
     bool all = true;
@@ -400,8 +400,8 @@ enum spw_probe_session_answer spw_probe_session_recall_locked(struct spw_probe_s
     return SPW_PROBE_SESSION_RECALLED;
 }
 
-/* What is learned from begins anywhere in an iteration, and the first whole one is only looked at: nothing is probed before
- * all operations have come. */
+/* Learning may begin anywhere in an iteration, and the first whole one is only observed: nothing is probed before all
+ * operations have come. */
 bool spw_probe_session_iteration_unlocking(struct spw_probe_session *session)
 {
     SPW_ASSERT_LOCKED(&spw_engine_lock);

@@ -1,16 +1,15 @@
 /* probe_session.h - learns about the operations of an iteration while the program goes through it: what each reads and
- * writes, and whether it can be replayed; and writes that into its course.
+ * writes, and whether it can be replayed; and adds that to the iteration's course.
  *
- * Launches are looked at and tried (probe.h) in a few iterations, copies and sets say themselves what they do. The course
- * then tells reads from writes, and which operations can be replayed. One course of a device at a time; what is known about
- * a class of launches holds for all. Engine lock throughout. */
+ * Launches are observed and tried (probe.h) in a few iterations; copies and sets say themselves what they do. One course of
+ * a device at a time; what is known about a class of launches holds for all courses. Engine lock throughout. */
 #ifndef SPILLWAY_SHIM_PROBE_SESSION_H
 #define SPILLWAY_SHIM_PROBE_SESSION_H
 #include "course/course.h"
 #include "op.h"
 #include "verdicts.h"
 
-/* Where a session is. `begin()` leads to LOOKING where an iteration begins now, and to AWAITING otherwise:
+/* The states of a session. `begin()` leads to LOOKING if an iteration begins now, else to AWAITING:
  *
  *     IDLE --begin()--> AWAITING --iteration()--> LOOKING --iteration()--> PROBING --iteration(): all is known--> IDLE
  *      |                  ^ |                      ^ | ^                     ^ |
@@ -21,16 +20,16 @@
  *      +--heard(): all of the course-------------------+
  *
  *     state         what holds in it
- *     IDLE          about no course, and nothing is noted
- *     HEARING       about none yet: the operations of the iteration that is recorded are noted by their numbers
+ *     IDLE          no course, and nothing is noted
+ *     HEARING       no course yet: the operations of the iteration that is recorded are noted by their numbers
  *     AWAITING      operations of the course are noted, in the middle of an iteration
  *     LOOKING       the same, of a whole iteration: no launch is probed before all operations have come
  *     PROBING       launches may be probed
- *     PAUSED_EARLY  other operations come; it was not PROBING. The course may be gone
- *     PAUSED        the same; it was
+ *     PAUSED_EARLY  other operations come; the state before was not PROBING. The course may be gone
+ *     PAUSED        the same; it was PROBING
  *
- * Any state is left for IDLE: by begin() of another course, where memory lacks, where something else was heard than the
- * course, and where the course is known. */
+ * Any state may change to IDLE: by begin() of another course, if memory is lacking, if what was heard is not the course,
+ * and once the course is known. */
 enum spw_probe_session_state {
     SPW_SESSION_IDLE,
     SPW_SESSION_HEARING,
@@ -41,60 +40,63 @@ enum spw_probe_session_state {
     SPW_SESSION_PAUSED
 };
 
-struct spw_probe_session; /* of a device */
+struct spw_probe_session; /* of one device */
 
 struct spw_probe_session *spw_probe_session_create(struct spw_device *d); /* NULL: no memory */
 void spw_probe_session_destroy(struct spw_probe_session *session);        /* NULL is fine */
 
-/* The next iterations are to be learned from, the first time or where a pause ended them. The course stays the caller's, and
- * must be there until pause() or the end; `serial` is that of its iteration, which no other ever has. `begins_now`: its
- * first operation is the next. 0 or -ENOMEM. Versions are kept from now on (versions.h). */
+/* Begins to learn from the next iterations, or goes on after a pause. The course stays the caller's, and has to exist until
+ * pause() or the end; `serial` is that of its iteration, which no other ever has. `begins_now`: its first operation is the
+ * next. Returns 0 or -ENOMEM. Versions are kept from now on (versions.h). */
 int spw_probe_session_begin_locked(struct spw_probe_session *session, struct spw_course *course, uint64_t serial,
                                    bool begins_now);
 
-/* The iteration that begins is recorded, and there is no course of it yet: what its operations are like is noted
- * meanwhile, by their numbers in the recording, as long as nothing else is learned. `heard`: that was it, the course is of
- * those operations and comes once more. What earlier runs know of its kernels is in it then, as with recall(). */
+/* hear(): the iteration that begins is recorded, and there is no course of it yet. Until something else is learned, notes
+ * its operations by their numbers in the recording. heard() below ends that: the course consists of those operations, which
+ * come once more. */
 void spw_probe_session_hear_locked(struct spw_probe_session *session);
 bool spw_probe_session_is_hearing(const struct spw_probe_session *session); /* NULL: false */
 void spw_probe_session_hear_op_locked(struct spw_probe_session *session, const struct spw_op *op, uint32_t number);
 void spw_probe_session_hear_no_more_locked(struct spw_probe_session *session); /* NULL is fine */
 
-bool spw_probe_session_is_idle(const struct spw_probe_session *session); /* about none, not even one that is paused */
+bool spw_probe_session_is_idle(const struct spw_probe_session *session); /* no course, not even one that is paused */
 bool spw_probe_session_is_about(const struct spw_probe_session *session, const struct spw_course *course);
 
-/* An iteration of it begins, in which launches may be probed. True: that is all, the course knows. The device's slow lock is
- * held too, and the engine lock is let go of while room is made for scratch memory. */
+/* Call when an iteration of the course begins, in which launches may be probed. Returns true if that was all and the
+ * course knows everything. The device's slow lock is held too; the engine lock is released while room is made for
+ * scratch memory. */
 bool spw_probe_session_iteration_unlocking(struct spw_probe_session *session);
 
 enum spw_probe_session_answer {
     SPW_PROBE_SESSION_GOES_ON,
-    SPW_PROBE_SESSION_RECALLED, /* so does it, and the course knows what earlier runs have found out (kernel_profile.h) */
-    SPW_PROBE_SESSION_LEARNED   /* that is all, the course knows */
+    SPW_PROBE_SESSION_RECALLED, /* the session goes on, and the course has what earlier runs have found out
+                                   (kernel_profile.h) */
+    SPW_PROBE_SESSION_LEARNED   /* that is all, the course knows everything */
 };
 
-/* What was heard is the course. GOES_ON: nothing was, or not all of it. */
+/* The course is what was heard; takes what earlier runs know of its kernels, as recall() does. GOES_ON: nothing was heard,
+ * or not all of it. */
 enum spw_probe_session_answer spw_probe_session_heard_locked(struct spw_probe_session *session, struct spw_course *course,
                                                              uint64_t serial);
 
-/* An iteration of it is complete, whether launches may be probed by now or not. */
+/* Call when an iteration of the course is complete, whether launches may be probed by now or not. */
 enum spw_probe_session_answer spw_probe_session_recall_locked(struct spw_probe_session *session);
 
-/* An operation lacks memory. 1: what learning has taken of it went to the cache; 0: there is none; -EAGAIN: it is in use.
- * Slow lock too. */
+/* Gives memory that learning has taken to the cache, because an operation lacks memory. Returns 1 if it was given; 0 if
+ * there is none; -EAGAIN if it is in use. Slow lock too. */
 int spw_probe_session_give_room_locked(struct spw_probe_session *session); /* NULL is fine */
 
-/* The same of memory of the host; no slow lock. */
+/* The same for host memory; no slow lock. */
 int spw_probe_session_give_host_memory_locked(struct spw_probe_session *session); /* NULL is fine */
 
-/* Operation `ordinal` of the course was begun. */
+/* Call when operation `ordinal` of the course was begun. */
 void spw_probe_session_op_locked(struct spw_probe_session *session, struct spw_op *op, uint32_t ordinal);
 
-/* Something else comes than the course, which may go: no more is learned until it begins again. Scratch memory goes back.
- * Slow lock too. */
+/* Pauses: something other than the course comes, and the course may go. Nothing is learned until it begins again. Gives
+ * scratch memory back. Slow lock too. */
 void spw_probe_session_pause_locked(struct spw_probe_session *session);
 
-/* Of the operations of the course that was learned last, by verdict. */
+/* The operations of the course that was learned last, by verdict. */
 struct spw_probe_session_result {
     uint32_t count[SPW_REPLAY_VERDICT_COUNT];
     double us[SPW_REPLAY_VERDICT_COUNT];

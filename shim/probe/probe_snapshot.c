@@ -20,7 +20,7 @@ bool spw_probe_snapshot_take_scratch_unlocking(struct spw_probe_snapshot *a, str
         return true;
     if (spw_block_create_locked(d, bytes, &b) < 0)
         return false;
-    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is no allocation of the program's */
+    b->pool = spw_mempool_stats_of_locked(NULL); /* and no context: it is not an allocation of the program */
     b->pinned = true;
     struct spw_context_guard guard;
     const bool entered = spw_context_enter(&guard, NULL) == 0;

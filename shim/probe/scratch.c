@@ -1,4 +1,4 @@
-/* scratch.c - how much memory probes get: enough for a launch of each kind, as far as a fifth of the budget goes. */
+/* scratch.c - computes the memory for trials: enough for a launch of each kind, up to a fifth of the budget. */
 #include "scratch.h"
 
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static uint64_t touched_bytes(const struct spw_course *course, uint32_t op)
     return bytes;
 }
 
-/* What a probe of it puts aside: what has a content before it, twice. */
+/* Returns what a trial of the operation puts aside: tensors that have contents before it count twice. */
 static uint64_t tried_bytes(const struct spw_course *course, uint32_t op)
 {
     uint64_t bytes = touched_bytes(course, op);
@@ -30,14 +30,14 @@ static uint64_t tried_bytes(const struct spw_course *course, uint32_t op)
     return bytes;
 }
 
-/* The budget without what digests take of it. */
+/* Returns the budget without what digests take of it. */
 static uint64_t budget_of(const struct spw_device *d)
 {
     const uint64_t ring = spw_digests_bytes_locked(d) ? 0 : SPW_DIGEST_SLOTS * sizeof(struct spw_hash);
     return d->handles.budget_bytes > ring ? d->handles.budget_bytes - ring : 0;
 }
 
-/* What its tensors are mapped to, but for small ones, which lie in slabs. */
+/* Returns the bytes that its tensors are mapped to, without small ones, which lie in slabs. */
 static uint64_t mapped_bytes(const struct spw_device *d, const struct spw_course *course, uint32_t op)
 {
     const uint64_t granule = (uint64_t)1 << d->granule_shift;
@@ -50,7 +50,7 @@ static uint64_t mapped_bytes(const struct spw_device *d, const struct spw_course
     return bytes;
 }
 
-/* What the operation that needs most of them needs, beside what stays anyway. */
+/* Returns what the largest operation needs, plus what stays on the device anyway. */
 static uint64_t needed_bytes(const struct spw_device *d, const struct spw_course *course)
 {
     uint64_t most = 0;
@@ -61,7 +61,7 @@ static uint64_t needed_bytes(const struct spw_device *d, const struct spw_course
     return most + spw_reclaim_unmovable_bytes_locked(d);
 }
 
-struct sized { /* an operation, and what a probe puts aside */
+struct sized { /* an operation, and the bytes that a trial puts aside */
     uint64_t function, bytes;
     uint32_t hits;
 };
@@ -76,8 +76,9 @@ static int by_kind(const void *a, const void *b)
     return x->bytes < y->bytes ? -1 : x->bytes > y->bytes;
 }
 
-/* What suffices to try one launch of each kind, the smallest; those that take more than `limit` are left out. What makes two
- * kinds of launches that look alike here (which of the parameters are addresses) hardly makes a difference in size. */
+/* Returns the bytes that are enough to try the smallest launch of each kind; kinds that take more than `limit` are left
+ * out. Two kinds may look alike here (they differ in which parameters are addresses), but then their sizes hardly
+ * differ. */
 static uint64_t bytes_for_each_kind(const struct spw_course *course, uint64_t limit)
 {
     struct sized *list = calloc((size_t)course->op_count + 1, sizeof(*list));
