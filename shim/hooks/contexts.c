@@ -14,7 +14,7 @@
 #include "streams.h"
 #include "uses_wait.h"
 
-/* In this order: streams are forgotten after what waits for their operations. Engine lock held. */
+/* In this order: streams are forgotten after everything that waits for their operations. Engine lock held. */
 static void (*const gone_locked[])(CUcontext context) = {
     spw_retained_all_context_gone_locked, spw_seek_context_gone_locked,     spw_mover_context_gone_locked,
     spw_digests_context_gone_locked,      spw_streams_context_gone_locked,  spw_durations_context_gone_locked,

@@ -1,4 +1,4 @@
-/* graph_pins.c - reads the addresses of graphs, and keeps them for each executable one. */
+/* graph_pins.c - reads the addresses of graphs, and keeps them for each executable graph. */
 #include "graph_pins.h"
 
 #include <errno.h>
@@ -87,14 +87,15 @@ static int add_node(CUgraphNode node, CUgraphNodeType type, void *addresses)
     case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
         return 0;
-    default: /* the graphs in conditional nodes no call tells */
+    default: /* no call tells the graphs in conditional nodes */
         return -ENOTSUP;
     }
 }
 
 /* ---- before and after the driver's call ---- */
 
-/* What was freed since its node was made, and allocated anew, is pinned no more. 0, or the last failure. */
+/* Pins what the graph uses. What was freed since its node was made, and allocated anew, is not pinned any more by then.
+ * Returns 0, or the last failure. */
 static int pin_all(const struct addresses *a, bool are_all)
 {
     spw_pin_failure = 0;
@@ -125,7 +126,7 @@ int spw_graph_pins_begin(struct spw_lasting *held, CUgraph graph)
 /* ---- the records ---- */
 
 struct held {
-    CUgraphNode node; /* NULL: of the graph */
+    CUgraphNode node; /* NULL: of the whole graph */
     struct spw_lasting addresses;
 };
 
@@ -133,7 +134,7 @@ struct record {
     CUgraphExec exec;
     struct held *list;
     size_t count, room;
-    bool lost; /* out of memory while adding: it is in no table */
+    bool lost; /* no memory to add it: it is in no table */
     UT_hash_handle hh;
 };
 
@@ -161,7 +162,7 @@ static void empty_of_node_locked(struct record *o, CUgraphNode node)
         }
 }
 
-/* Without memory for the record, it holds for good what it was given. */
+/* Without memory for the record, the addresses are held for good. */
 static void keep_locked(const struct spw_lasting *held, CUgraphExec exec, CUgraphNode node, bool instead)
 {
     struct record *o = record_of_locked(exec);
@@ -214,7 +215,7 @@ void spw_graph_pins_forget(CUgraphExec exec)
 static _Thread_local struct addresses gathered;
 static _Thread_local struct spw_lasting told;
 
-/* Without memory for it, it lasts for good. */
+/* Without memory for it, the address lasts for good. */
 void spw_graph_pins_gather(CUdeviceptr address)
 {
     if (add(&gathered, address) < 0)

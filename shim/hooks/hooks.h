@@ -1,11 +1,11 @@
-/* hooks.h - what the hooks (hooks_*.c) are, and what holds when one is called. */
+/* hooks.h - declares the hooks (hooks_*.c), and says what holds when one is called. */
 #ifndef SPILLWAY_SHIM_HOOKS_H
 #define SPILLWAY_SHIM_HOOKS_H
 #include "driver.h"
 
-/* spw_on_<symbol>() for each line of calls.h with HOOK in its kind, with the call's own signature. The driver is
- * initialised, spw_live is set, and this thread is inside no other hook: a call that the driver makes from within one goes
- * past us. A hook answers as the call that it stands in for would: a CUresult, and out-parameters left alone on failure. */
+/* spw_on_<symbol>() for each line of calls.h with HOOK in its kind, with the call's own signature. When a hook is called,
+ * the driver is initialised, spw_live is set, and the thread is in no other hook: a call that the driver makes from within
+ * one goes past us. A hook answers as the call would: with a CUresult, and with out-parameters left alone on failure. */
 #define SPW_DECLARE_HOOK(symbol, params) CUresult spw_on_##symbol params;
 #define SPW_DECLARE_PASS(symbol, params)
 #define SPW_DECLARE_EDGE(symbol, params)
@@ -17,7 +17,7 @@
 SPW_DRIVER_CALLS(X)
 #undef X
 
-/* The stream that a per-thread call (_ptsz, _ptds) means. */
+/* Returns the stream that a per-thread call (_ptsz, _ptds) means. */
 static inline CUstream spw_per_thread(CUstream stream)
 {
     return stream ? stream : CU_STREAM_PER_THREAD;

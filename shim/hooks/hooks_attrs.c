@@ -1,5 +1,5 @@
-/* hooks_attrs.c - how functions are to run beside what each launch says: a change may change what any launch of them does.
- */
+/* hooks_attrs.c - attributes and cache settings of functions, apart from what each launch says: a change may change what
+ * any launch of the function does. */
 #include "hooks.h"
 #include "live.h"
 #include "result.h"
@@ -16,7 +16,7 @@ static CUresult settled(bool is_news, CUresult result)
     return result;
 }
 
-/* One line per call: whose, which matter (that the call itself is part of), what it is told. */
+/* One line per call: whose setting it is, which one (in addition to the call itself), and its value. */
 /* clang-format off */
 #define SETTLED(symbol, params, args, whose, matter, value) \
     CUresult spw_on_##symbol params \

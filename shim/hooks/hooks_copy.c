@@ -1,4 +1,4 @@
-/* hooks_copy.c - copies and sets of all forms: both ends are made resident, and addresses that are copied are remembered. */
+/* hooks_copy.c - copies and sets of all forms: makes both ends resident, and remembers addresses that are copied. */
 #include <stdlib.h>
 
 #include "boxes.h"
@@ -27,21 +27,22 @@ enum { ENDS = 64 };
 struct copy { /* one driver call that copies or sets */
     struct spw_op op;
     bool begun;
-    bool unsettled; /* what it copies within the device was not known for certain when tables were told (seek.h) */
+    bool unsettled; /* what it copies within the device was not known for certain when it was noted in the pointer tables
+                       (seek.h) */
     unsigned writes, reads, room;
     bool sets;
-    bool reads_early;            /* the program allows that it reads memory of ours before its stream has come that far */
-    bool is_blind;               /* what it brings nobody can see yet, and something of the same call may follow it */
-    bool cuts_words;             /* it sets a part of a word of 8 bytes, which may be an address with what is beside it */
-    unsigned variables;          /* writes to variables of modules */
-    uint64_t bytes;              /* copied or set, in our arenas */
-    CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; they begin as the arrays below */
+    bool reads_early;   /* the program allows it to read memory of ours before its stream has come that far */
+    bool is_blind;      /* nobody can see yet which addresses it brings, and something in the same call may follow them */
+    bool cuts_words;    /* it sets a part of a word of 8 bytes, which may be an address together with what is beside it */
+    unsigned variables; /* writes to variables of modules */
+    uint64_t bytes;     /* copied or set, in our arenas */
+    CUdeviceptr *written, *read; /* addresses at either end, in our arena or not; at first the arrays below */
     CUdeviceptr written_few[ENDS], read_few[ENDS], hits[2 * ENDS];
     CUdeviceptr *many;
     CUstream stream;
-    CUgraphExec graph; /* it is launched; NULL: it is a copy or set */
+    CUgraphExec graph; /* the graph that is launched; NULL: it is a copy or set */
     struct spw_call_args submission;
-    int failure; /* of seeing to what depends on memory that it writes outside of our arenas */
+    int failure; /* of handling what depends on memory outside of our arenas that it writes */
 };
 
 static void copy_init(struct copy *c)
@@ -64,7 +65,7 @@ static void copy_init(struct copy *c)
     spw_pin_failure = 0; /* learning an address may have to pin what lies there */
 }
 
-/* Makes room for `ends` addresses at each end. */
+/* Makes room for `ends` addresses at each end. Returns false without memory. */
 static bool copy_reserve(struct copy *c, size_t ends)
 {
     if (ends <= c->room)
@@ -80,7 +81,7 @@ static bool copy_reserve(struct copy *c, size_t ends)
     return true;
 }
 
-/* What a module's variables hold, no parameter of a launch leads to. */
+/* Notes a write to memory outside of our arenas, such as a module's variables, to which no parameter of a launch leads. */
 static __attribute__((noinline)) void write_outside(struct copy *c, CUdeviceptr a, size_t bytes)
 {
     c->variables += spw_twins_write(a, bytes);
@@ -88,7 +89,7 @@ static __attribute__((noinline)) void write_outside(struct copy *c, CUdeviceptr 
         c->failure = spw_versions_break_for(a);
 }
 
-/* A stretch of memory at one end: its first and last byte stand for it. */
+/* Notes a stretch of memory at one end; its first byte stands for it. */
 static void write_to(struct copy *c, CUdeviceptr a, size_t bytes)
 {
     if (bytes && spw_in_arena(a))
@@ -105,7 +106,7 @@ static void read_from(struct copy *c, CUdeviceptr a, size_t bytes)
     c->bytes += bytes;
 }
 
-/* A copy may read what lies at `a` whenever it likes from now on, as far as `order` goes. */
+/* Notes whether a copy may read the memory at `a` at any time from now on, as far as `order` says. */
 static void read_in_order(struct copy *c, CUdeviceptr a, CUmemcpySrcAccessOrder order)
 {
     c->reads_early |= order != CU_MEMCPY_SRC_ACCESS_ORDER_STREAM && spw_in_arena(a);
@@ -120,7 +121,7 @@ static CUresult pin_ends(const struct copy *c)
     return spw_cuda(spw_pin_failure);
 }
 
-/* By its ends: what lies outside of our arenas is the host's, or as good as that. */
+/* Classifies the call by its ends: what lies outside of our arenas counts as host memory. */
 static struct spw_signature signature_of(const struct copy *c)
 {
     if (c->graph)
@@ -184,7 +185,7 @@ static CUresult copy_end(struct copy *c, CUresult result)
 
 /* ---- what is at the ends ---- */
 
-/* Host memory that can be read now: not ours, and the driver does not know it as a device's. */
+/* True for host memory that can be read now: not ours, and the driver does not know it as a device's. */
 static bool is_host(CUdeviceptr a)
 {
     CUmemorytype type = 0;
@@ -194,7 +195,7 @@ static bool is_host(CUdeviceptr a)
            type == CU_MEMORYTYPE_HOST;
 }
 
-/* A copy from host memory that can be read now, as far as that is worth while: up to `most` bytes. */
+/* Searches a copy from readable host memory for addresses, if it has at most `most` bytes. */
 static void learn_upload(CUdeviceptr dst, const void *src, size_t bytes, size_t most)
 {
     const bool has_words = bytes >= sizeof(CUdeviceptr) && spw_arena_high;
@@ -209,12 +210,13 @@ static void learn_upload(CUdeviceptr dst, const void *src, size_t bytes, size_t 
         spw_outside_learn(dst, src, bytes); /* no look at memory finds these later */
 }
 
-/* To a variable of a module, or to memory that the program maps itself: what kernels have stored is looked for before. */
+/* For a copy to a variable of a module, or to memory that the program maps itself: first searches for addresses that
+ * kernels have stored. */
 static void copied_outside(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
     const bool looks = bytes >= sizeof(CUdeviceptr) && bytes <= SPW_POINTER_TABLES_MAX_COPY && spw_seek_allowed &&
                        (!spw_seeking || spw_seek_pending());
-    if ((!looks && !spw_pointer_tables_or_outside()) || is_host(dst)) /* which asks the driver */
+    if ((!looks && !spw_pointer_tables_or_outside()) || is_host(dst)) /* is_host() asks the driver, so it comes last */
         return;
     if (looks) {
         const int r = spw_seek_before_it_leaves(src);
@@ -224,7 +226,7 @@ static void copied_outside(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
         spw_pointer_tables_copied(dst, src, bytes, &spw_pinning);
 }
 
-/* Memory of a device which the host cannot read. */
+/* True for memory of a device which the host cannot read. */
 static bool is_of_device(CUdeviceptr a)
 {
     unsigned is_managed = 0;
@@ -252,7 +254,7 @@ static void learn_addresses(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
     }
 }
 
-/* Both ends are in reach of the device that copies. */
+/* Makes both ends accessible to the device that copies. */
 static void connect_devices(CUdeviceptr dst, CUdeviceptr src)
 {
     const struct spw_device *a = spw_device_of_address(dst), *b = spw_device_of_address(src);
@@ -263,7 +265,7 @@ static void connect_devices(CUdeviceptr dst, CUdeviceptr src)
     spw_unlock();
 }
 
-/* The addresses and sizes of a copy between linear memories. */
+/* Notes the addresses and sizes of a copy between linear memories. */
 static void linear(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
     copy_init(c);
@@ -286,7 +288,9 @@ static void linear_with(struct copy *c, CUdeviceptr dst, CUdeviceptr src, size_t
 
 static void host_to_device(struct copy *c, CUdeviceptr dst, const void *src, size_t bytes)
 {
-    if (src && is_of_device((CUdeviceptr)(uintptr_t)src)) { /* a wrong kind; the driver sees by the address what it is */
+    if (src &&
+        is_of_device(
+            (CUdeviceptr)(uintptr_t)src)) { /* the call is of the wrong kind; the driver sees by the address what it is */
         linear(c, dst, (CUdeviceptr)(uintptr_t)src, bytes);
         return;
     }
@@ -310,8 +314,8 @@ static void device_to_host(struct copy *c, const void *dst, CUdeviceptr src, siz
         linear(c, (CUdeviceptr)(uintptr_t)dst, src, bytes);
 }
 
-/* Row by row, so that addresses in the rows are seen and gaps between them are left out. Long copies from the host are data;
- * what is known of memory on the device goes along with it. */
+/* Goes row by row, so that addresses in the rows are seen and the gaps between them are left out. Long copies from the host
+ * are taken for data. What is known of device memory goes along with a copy. */
 static void box_ends(struct copy *c, const struct spw_box *b)
 {
     const size_t bytes = spw_box_bytes(b);
@@ -348,7 +352,7 @@ static void volume_peer(struct copy *c, const CUDA_MEMCPY3D_PEER *p)
     box(c, spw_box_peer(p));
 }
 
-/* Each attribute holds from its first copy on, to that of the next. */
+/* Each attribute holds from its first copy up to that of the next attribute. */
 static CUresult batch(struct copy *c, const CUdeviceptr *dsts, const CUdeviceptr *srcs, const size_t *sizes, size_t count,
                       const CUmemcpyAttributes *attributes, const size_t *firsts, size_t kinds)
 {
@@ -412,7 +416,7 @@ static void from_array(struct copy *c, CUdeviceptr dst, size_t bytes)
         spw_pointer_tables_forget(dst, dst + bytes);
 }
 
-/* A set with a pitch leaves the gaps as they are. */
+/* A set with a pitch leaves the gaps between rows alone. */
 static void set_rows(struct copy *c, CUdeviceptr dst, size_t pitch, size_t width, size_t rows, uint32_t value,
                      unsigned element_bytes)
 {
@@ -439,16 +443,16 @@ static void set(struct copy *c, CUdeviceptr dst, size_t count, uint32_t value, u
 
 /* ---- launches of graphs ---- */
 
-/* What follows the addresses may be in the graph, so all of them have to be known before it runs. As long as nothing has
- * left, all of memory is going to be looked through yet. */
+/* A kernel in the graph may follow the addresses, so all of them have to be known before the graph runs; not so as long as
+ * nothing has been evicted, since all memory will be searched before. */
 static void learn_row(CUdeviceptr dst, CUdeviceptr src, size_t bytes)
 {
     if (bytes)
         learn_upload(dst, (const void *)(uintptr_t)src, bytes, spw_seeking ? SIZE_MAX : spw_seek_reads(dst));
 }
 
-/* True when what is read of the host's memory now may be something else by the time at which it is copied. Without functions
- * of the host's, and waits for values in memory, the host knows no moment between the two. */
+/* True if host memory that is read now may be something else by the time at which the graph copies it. Without host
+ * functions and waits for values in memory, the host cannot know a moment between the two. */
 static bool may_change_before_it_runs(const struct spw_graph_writes *w)
 {
     return w->calls_host || spw_recorded_op_order_unseen || spw_calls_count(SPW_CALL_cuLaunchHostFunc) ||
@@ -457,7 +461,7 @@ static bool may_change_before_it_runs(const struct spw_graph_writes *w)
            spw_calls_count(SPW_CALL_cuStreamAddCallback_ptsz);
 }
 
-/* As a copy or set that the program makes now. */
+/* Treats a node like a copy or set that the program makes now. */
 static void node(struct copy *c, const struct spw_graph_writes *w, const struct spw_box *b)
 {
     const bool is_upload = b->from.at && !spw_in_arena(b->from.at) && is_host(b->from.at);
@@ -469,7 +473,7 @@ static void node(struct copy *c, const struct spw_graph_writes *w, const struct 
     c->is_blind |= is_upload && may_change_before_it_runs(w);
 }
 
-/* What a graph touches is pinned. It is listed where that brings what nobody has seen. */
+/* What a graph touches is pinned. It is listed here only for writes that nobody has seen yet. */
 static CUresult graph(struct copy *c, CUgraphExec exec)
 {
     struct spw_graph_writes w = spw_graph_writes_of(exec);
@@ -518,7 +522,7 @@ LAUNCH_GRAPH(cuGraphLaunch_ptsz, spw_per_thread(t))
         return copy_end(&c, r == CUDA_SUCCESS ? spw_driver.symbol args : r); \
     }
 
-/* As COPY, where finding out what it touches needs memory. */
+/* Like COPY, for calls for which finding out what they touch needs memory. */
 #define COPY_MANY(symbol, params, args, stream, describe) \
     CUresult spw_on_##symbol params \
     { \

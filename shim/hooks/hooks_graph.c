@@ -1,8 +1,8 @@
-/* hooks_graph.c - captures are counted, and what a node of a graph may touch is pinned when it gets its parameters.
+/* hooks_graph.c - counts captures, and pins what a node of a graph may touch when it gets its parameters.
  *
- * Nodes are looked at before the driver is asked, so that nothing is unpinned between its answer and ours; a refused
- * node pins for nothing, which costs memory only. Cloning and child graphs bring no addresses that some node did not have
- * before. What an executable graph has is read when it is made, and updated (graph_pins.h). */
+ * Nodes are looked at before the driver is asked, so that nothing is unpinned between its answer and ours. A refused node
+ * pins for nothing, which only costs memory. Clones and child graphs have only addresses that some node had before. The
+ * addresses of an executable graph are read when it is made and updated (graph_pins.h). */
 #include "hooks_wait.h"
 #include "hooks_graph.h"
 #include "hooks_pin.h"
@@ -29,7 +29,7 @@ static const char why_unknown[] = "a graph has a node of a kind that is not know
 
 /* ---- what is pinned ---- */
 
-/* A node of an executable graph is told it. */
+/* the parameters are of a node of an executable graph */
 static _Thread_local bool is_of_exec;
 
 #define OF_EXEC(look) (is_of_exec = true, (look), is_of_exec = false, spw_graph_pins_tell())
@@ -74,8 +74,8 @@ static void pin_kernel_v1(const CUDA_KERNEL_NODE_PARAMS_v1 *p)
         spw_pin_launch(p->func, p->kernelParams, p->extra);
 }
 
-/* Which of the addresses count depends on the memory types; one that does not count is in no arena, or lies there for
- * another reason, and is pinned for nothing. */
+/* The memory types say which of the addresses count. One that does not count is in no arena, or is there by chance and is
+ * pinned for nothing. */
 static void pin_copy(const CUDA_MEMCPY3D *p)
 {
     if (!p)
@@ -97,7 +97,7 @@ static void pin_set(const CUDA_MEMSET_NODE_PARAMS *p)
     pin(p->dst);
 }
 
-/* As a node of its own kind has it, which does not say the context. */
+/* Converts the parameters to those of a memset node call, which lack the context. */
 static CUDA_MEMSET_NODE_PARAMS set_of(const CUgraphNodeParams *p)
 {
     return (CUDA_MEMSET_NODE_PARAMS){.dst = p->memset.dst,
@@ -154,7 +154,7 @@ static void pin_node(const CUgraphNodeParams *p)
     case CU_GRAPH_NODE_TYPE_MEM_FREE:
     case CU_GRAPH_NODE_TYPE_CONDITIONAL:
         break;
-    default: /* newer than this library, as batches of copies are (13.4) */
+    default: /* newer than this library, such as batches of copies (13.4) */
         spw_pin_everything(why_unknown);
         break;
     }
@@ -162,8 +162,8 @@ static void pin_node(const CUgraphNodeParams *p)
 
 /* ---- capture ---- */
 
-/* The lock is held until the driver has answered. Another thread that holds it may look whether this stream captures, and
- * then make it wait for something: that would end a capture that began in between. */
+/* The lock is held until the driver has answered. Another thread with the lock may find that this stream does not capture,
+ * and then make it wait for something; that would invalidate a capture which began in between. */
 static void before_capture(void)
 {
     spw_pointer_tables_pin(why_graph, &spw_pinning);
@@ -216,7 +216,7 @@ CUresult spw_on_cuStreamBeginCaptureToGraph_ptsz(CUstream hStream, CUgraph hGrap
                               (hStream, hGraph, dependencies, dependencyData, numDependencies, mode)));
 }
 
-/* What is captured is part of the graphics queue's work from then on, which no call of ours precedes: as with graphs. */
+/* What is captured becomes work of the graphics queue, which no call of ours precedes: the same as with graphs. */
 CUresult spw_on_cuStreamBeginCaptureToCig(CUstream hStream, CUstreamCigCaptureParams *streamCigCaptureParams)
 {
     return begun(SPW_PIN_THEN(before_capture(), cuStreamBeginCaptureToCig, (hStream, streamCigCaptureParams)));
@@ -241,7 +241,7 @@ CUresult spw_on_cuStreamBeginRecaptureToGraph_ptsz(CUstream hStream, CUstreamCap
         SPW_PIN_THEN(before_capture(), cuStreamBeginRecaptureToGraph_ptsz, (hStream, mode, hGraph, callbackFunc, userData)));
 }
 
-/* A stream that waits for an event of a capture becomes part of that capture: as with one that begins. */
+/* A stream that waits for an event of a capture becomes part of that capture: the same as when a capture begins. */
 static void before_join(CUstream stream)
 {
     spw_lock();
@@ -272,16 +272,16 @@ CUresult spw_on_cuStreamWaitEvent_ptsz(CUstream hStream, CUevent hEvent, unsigne
     return joined(SPW_DRIVER(cuStreamWaitEvent_ptsz, (hStream, hEvent, Flags)));
 }
 
-/* An error may mean that the capture has ended (invalidated, unjoined) or that it goes on (wrong thread, another
- * stream's): the stream itself tells. A stream that is destroyed while it captures is never counted down: a question
- * more per operation. */
+/* An error may mean that the capture has ended (invalidated, unjoined) or that it goes on (wrong thread, another stream's):
+ * the stream itself tells. A stream that is destroyed while it captures is never counted down, which costs one question
+ * more for each operation. */
 static void count_end(CUstream stream, bool was_capturing)
 {
     if (was_capturing && !spw_is_capturing_now(stream))
         atomic_fetch_sub_explicit(&spw_captures_active, 1, memory_order_relaxed);
 }
 
-/* A capture that fails takes what it captured with it. */
+/* A failed capture loses the graph that it captured into. */
 static void graph_is_lost(CUstream stream, CUgraph graph)
 {
     if (!graph || spw_is_capturing_now(stream))
@@ -396,7 +396,7 @@ CUresult spw_on_cuGraphNodeSetParams_v2(CUgraphNode hNode, CUgraphNodeParams *no
     return SPW_PIN_THEN(pin_node(nodeParams), cuGraphNodeSetParams_v2, (hNode, nodeParams));
 }
 
-/* The node of an executable graph copies or sets this now. */
+/* Notes what the node of the executable graph copies or sets from now on. */
 static CUresult changed(CUgraphExec exec, CUgraphNode node, struct spw_box box, CUresult result)
 {
     if (result == CUDA_SUCCESS)
@@ -454,7 +454,7 @@ CUresult spw_on_cuGraphNodeSetEnabled(CUgraphExec hGraphExec, CUgraphNode hNode,
     return r;
 }
 
-/* The executable graph has the addresses of this one now; where the update was refused, perhaps some of them. */
+/* The executable graph has the addresses of this graph now; if the update was refused, perhaps some of them. */
 static CUresult updated(CUgraphExec exec, CUgraph graph, struct spw_lasting *held, CUresult result)
 {
     spw_graph_pins_end(held, exec, result == CUDA_SUCCESS);

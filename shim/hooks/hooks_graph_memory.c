@@ -1,5 +1,5 @@
-/* hooks_graph_memory.c - graphs that allocate: their nodes, and when the driver reserves memory for them or gives it back.
- */
+/* hooks_graph_memory.c - graphs that allocate: their nodes, and the calls by which the driver reserves memory for them or
+ * gives it back. */
 #include "devices.h"
 #include "graph_memory.h"
 #include "graph_pins.h"
@@ -62,7 +62,7 @@ static CUresult uploaded(CUgraphExec exec, CUresult result)
     return result;
 }
 
-/* On whichever stream. */
+/* The stream does not matter. */
 #define UPLOAD(symbol) \
     CUresult spw_on_##symbol(CUgraphExec hGraphExec, CUstream hStream) \
     { \

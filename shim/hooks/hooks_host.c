@@ -1,5 +1,5 @@
-/* hooks_host.c - memory that kernels reach and that is not the program's device memory alone: where it lies is noted, so
- * that its addresses are known in what the program copies to the device (outside.h). */
+/* hooks_host.c - memory that kernels can reach and that does not come from our arenas, such as host memory: notes where it
+ * lies, so that its addresses are recognised in what the program copies to the device (outside.h). */
 #include "hooks.h"
 #include "outside.h"
 
@@ -48,7 +48,7 @@ CUresult spw_on_cuMemHostGetDevicePointer_v2(CUdeviceptr *pdptr, void *p, unsign
     return noted_at(SPW_DRIVER(cuMemHostGetDevicePointer_v2, (pdptr, p, Flags)), pdptr, 1);
 }
 
-/* How much of it there is only the other process knows. */
+/* Only the other process knows its size. */
 CUresult spw_on_cuIpcOpenMemHandle(CUdeviceptr *pdptr, CUipcMemHandle handle, unsigned int Flags)
 {
     return noted_at(SPW_DRIVER(cuIpcOpenMemHandle, (pdptr, handle, Flags)), pdptr, 1);

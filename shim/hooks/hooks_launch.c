@@ -1,4 +1,5 @@
-/* hooks_launch.c - kernels: whatever their parameters may point to is made resident before they are submitted. */
+/* hooks_launch.c - kernel launches: makes everything resident that their parameters may point to before they are
+ * submitted. */
 #include <stdlib.h>
 
 #include "engine.h"
@@ -21,13 +22,13 @@
 #include "unnamed.h"
 #include "versions.h"
 
-/* The quick room suffices for nearly every launch; a longer list of hits is found again with room for all. */
+/* This room suffices for nearly every launch; a longer list of hits is collected again with room for all. */
 enum { HITS = SPW_SCAN_DOUBTED_HITS };
 
 struct launch {
     struct spw_op op;
     struct spw_call_args submission;
-    struct spw_filled *filled; /* NULL: the parameters are looked at as the program gave them */
+    struct spw_filled *filled; /* NULL: the parameters are looked at as the program passed them */
     CUdeviceptr hits[HITS];
     struct spw_scan_doubted doubted;
     bool begun;
@@ -43,7 +44,7 @@ static CUresult begin_captured(const struct spw_launch *launch, void **params, v
     return spw_cuda(spw_pin_failure);
 }
 
-/* What the driver will be told, whatever the form in which it is. */
+/* Describes what the driver will be told, whatever form the launch has. */
 static const struct spw_call_args *describe(struct launch *l, const struct spw_layout *layout,
                                             const struct spw_launch *launch, void **params, void **extra)
 {
@@ -66,7 +67,7 @@ static const struct spw_call_args *describe(struct launch *l, const struct spw_l
     return &l->submission;
 }
 
-/* What the launch carries in its parameters, in the list that `l` has for it. */
+/* Collects the addresses in the launch's parameters, in the list that `l` has for them. */
 static int scan(struct launch *l, const struct spw_layout *layout, void **params, void **extra)
 {
     spw_scan_doubted_init(&l->doubted);
@@ -86,15 +87,15 @@ static __attribute__((noinline)) int scan_many(struct launch *l, const struct sp
     return scan(l, layout, params, extra);
 }
 
-/* What was allocated for a longer list. */
+/* Frees what was allocated for a longer list. */
 static __attribute__((noinline)) void free_lists(struct launch *l)
 {
     free(l->op.long_hits);
     free(l->filled);
 }
 
-/* Any launch: what it may touch is listed first. Of structures that are known (structs.h) all that follows sees only what is
- * in use; the driver gets what the program gave. */
+/* Begins any launch: first lists what it may touch. In known structures (structs.h) everything here looks only at what is
+ * in use; the driver gets what the program passed. */
 static CUresult begin_scanned(struct launch *l, const struct spw_layout *layout, const char *name,
                               const struct spw_launch *launch, void **params, void **extra)
 {
@@ -158,7 +159,7 @@ static CUresult end_launch(struct launch *l, CUresult result)
     return result;
 }
 
-/* The usual launch, of a few words with everything resident: NULL when this is not one, and begin_launch() decides. */
+/* Begins the usual launch, of a few words with everything resident. NULL: it is not one, and begin_launch() decides. */
 static inline __attribute__((always_inline)) struct spw_stream *begin_plain(const struct spw_launch launch, CUstream stream,
                                                                             void **params, void **extra)
 {
@@ -183,7 +184,7 @@ static inline struct spw_launch launch_with(CUfunction f, unsigned gridDimX, uns
                                NULL};
 }
 
-/* The same in another form: all blocks run at once. */
+/* Returns the launch with the attribute that runs all blocks at once. */
 static inline struct spw_launch cooperative(struct spw_launch launch)
 {
     static CUlaunchAttribute attribute = {.id = CU_LAUNCH_ATTRIBUTE_COOPERATIVE, .value.cooperative = 1};
@@ -207,10 +208,10 @@ static inline struct spw_launch as_it_is(struct spw_launch launch)
     return launch;
 }
 
-/* A launch that may begin before the kernel ahead of it has ended (programmatic dependent launch) waits for that one itself,
- * where it has to: the program knows which it is. Once memory has been short that may be one of ours, which the program
- * knows nothing of; and where the program has allocated between the two, which is no operation here, it may be given memory
- * that the other one still uses. Then the launch is made without the permission, which orders it more strictly. */
+/* With programmatic dependent launch, a launch may begin before the kernel ahead of it has ended, and waits for that kernel
+ * itself where it has to: the program knows which kernel that is. Once memory has been short it may be one of ours, of
+ * which the program knows nothing. And if the program has allocated between the two, which is no operation here, the launch
+ * may use memory that the other still uses. Then it is made without the permission, which orders it more strictly. */
 struct strict {
     CUlaunchConfig config;
     CUlaunchAttribute attributes[32]; /* more than there are kinds */
@@ -236,8 +237,8 @@ static __attribute__((noinline)) const CUlaunchConfig *without_overlap(const CUl
     return &ret->config;
 }
 
-/* Whether what is directly ahead of the launch that was begun last on the stream may be no kernel that the program has
- * launched directly ahead of it. */
+/* Returns true if what is directly ahead of the launch that was last begun on the stream may not be the kernel that the
+ * program has launched ahead of it. */
 static bool is_behind_something_else(CUstream stream)
 {
     if (__atomic_load_n(&spw_reclaim_pressed, __ATOMIC_RELAXED))
@@ -308,7 +309,7 @@ LAUNCH_UNPARSED(cuLaunch, (CUfunction f), (f), NULL)
 LAUNCH_UNPARSED(cuLaunchGrid, (CUfunction f, int width, int height), (f, width, height), NULL)
 LAUNCH_UNPARSED(cuLaunchGridAsync, (CUfunction f, int width, int height, CUstream t), (f, width, height, t), t)
 
-/* One launch per device, all or none: everything is kept resident from then on, since their streams begin together. */
+/* One launch per device, all or none. Everything is pinned from then on, since their streams begin together. */
 CUresult spw_on_cuLaunchCooperativeKernelMultiDevice(CUDA_LAUNCH_PARAMS *launchParamsList, unsigned int numDevices,
                                                      unsigned int flags)
 {

@@ -1,4 +1,4 @@
-/* hooks_memory.c - allocating, freeing and pools: spillway is the program's allocator. */
+/* hooks_memory.c - allocating, freeing and memory pools: spillway is the program's allocator. */
 #include <string.h>
 
 #include "alloc.h"
@@ -23,7 +23,7 @@ enum { PITCH_BYTES = 512 };
 /* ---- what the driver itself allocates: on the device's bill ---- */
 
 struct passed {
-    struct spw_device *device; /* NULL: on nobody's */
+    struct spw_device *device; /* NULL: nobody is charged */
     size_t bytes;
 };
 
@@ -46,7 +46,7 @@ static CUresult pass_end(const struct passed *p, CUresult result, const CUdevice
     return result;
 }
 
-/* An allocation is made. */
+/* Completes an allocation and stores its address. */
 static inline CUresult give_out(int r, CUdeviceptr address, CUdeviceptr *dptr)
 {
     if (r == 0)
@@ -92,7 +92,7 @@ CUresult spw_on_cuMemAllocPitch_v2(CUdeviceptr *dptr, size_t *pPitch, size_t Wid
     return r;
 }
 
-/* `last` was the last number on a bill before (pool_reserves.h). */
+/* `last` is spw_billed_last from before the driver call (pool_reserves.h). */
 static CUresult freed_by_driver(CUdeviceptr dptr, uint64_t last, CUresult result)
 {
     if (result == CUDA_SUCCESS && dptr) {
@@ -104,7 +104,7 @@ static CUresult freed_by_driver(CUdeviceptr dptr, uint64_t last, CUresult result
     return result;
 }
 
-/* In the order of the stream. */
+/* The same for a free in the order of the stream. */
 static CUresult freed_behind(CUstream stream, CUdeviceptr dptr, uint64_t last, CUresult result)
 {
     if (result == CUDA_SUCCESS && dptr) {
@@ -129,14 +129,14 @@ CUresult spw_on_cuMemAllocManaged(CUdeviceptr *dptr, size_t bytesize, unsigned i
     struct passed p;
     if (!dptr)
         return spw_driver.cuMemAllocManaged(dptr, bytesize, flags);
-    /* The driver moves these pages by itself and may bring in all of them. */
+    /* The driver moves these pages by itself, and may bring in all of them. */
     CUresult r = pass_begin(&p, bytesize, "cuMemAllocManaged");
     return r != CUDA_SUCCESS ? r : pass_end(&p, spw_driver.cuMemAllocManaged(dptr, bytesize, flags), dptr);
 }
 
 /* ---- in stream order ---- */
 
-/* Where memory for work on `s` comes from; NULL: from the driver. */
+/* Returns the device that memory for work on `s` comes from; NULL: from the driver. */
 static struct spw_device *source_locked(struct spw_stream *s, CUmemoryPool *pool)
 {
     bool foreign = false;
@@ -259,8 +259,8 @@ CUresult spw_on_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr *dptr, size_t bytesize,
     return r != CUDA_SUCCESS ? r : ask_end(&a, spw_driver.cuMemAllocFromPoolAsync_ptsz(dptr, bytesize, pool, hStream), dptr);
 }
 
-/* -ENOENT: not ours. A free that is captured happens when the graph runs, and we don't see that: the memory stays with the
- * program for good. */
+/* Frees in the order of the stream. -ENOENT: not ours. A captured free happens when the graph runs, which is not seen here:
+ * the memory stays with the program for good. */
 static int free_on(CUdeviceptr dptr, CUstream stream)
 {
     if (!spw_in_arena(dptr))
@@ -292,13 +292,14 @@ FREE_ASYNC(cuMemFreeAsync_ptsz, spw_per_thread(hStream))
 
 /* ---- pools ---- */
 
-/* Where we could serve it ourselves. */
+/* True for pools that we could serve ourselves. */
 static bool is_on_device(const CUmemLocation *location, CUmemAllocationType type)
 {
     return location && location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
 }
 
-/* -1: none. Managed memory may come to any device; it counts on the one that it prefers, or on the current one. */
+/* Returns -1 if there is none. Managed memory may be on any device; it counts on the one that it prefers, or on the current
+ * one. */
 static int device_of_place(const CUmemLocation *location, CUmemAllocationType type)
 {
     if (location && location->type == CU_MEM_LOCATION_TYPE_DEVICE)
@@ -350,7 +351,8 @@ CUresult spw_on_cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool)
     return r;
 }
 
-/* A device's own pools are known by being asked for: an allocation from one lies there, whatever device its stream is of. */
+/* A device's own pools become known when they are asked for: an allocation from one lies there, whatever device its stream
+ * is of. */
 static CUresult own_pool(CUresult result, const CUmemoryPool *pool, int device)
 {
     if (result == CUDA_SUCCESS)
@@ -368,7 +370,7 @@ CUresult spw_on_cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice dev)
     return own_pool(spw_driver.cuDeviceGetMemPool(pool, dev), pool, dev);
 }
 
-/* The 13.0 forms, which name places other than devices as well. */
+/* The 13.0 forms, which can also name places other than devices. */
 static CUresult pool_of_place(CUresult result, const CUmemoryPool *pool, const CUmemLocation *location,
                               CUmemAllocationType type)
 {
@@ -427,14 +429,14 @@ CUresult spw_on_cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute att
     case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
         *(cuuint64_t *)value = book->reserved_high;
         break;
-    default: /* a setting: the driver keeps it */
+    default: /* a setting, which the driver keeps */
         break;
     }
     spw_unlock();
     return r;
 }
 
-/* Setting a high-water mark, to 0 only, makes it what is now. */
+/* Setting a high-water mark, which can only be to 0, resets it to the present value. */
 CUresult spw_on_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr, void *value)
 {
     CUresult r = spw_driver.cuMemPoolSetAttribute(pool, attr, value);
@@ -451,7 +453,7 @@ CUresult spw_on_cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute att
     return r;
 }
 
-/* Which devices may use what comes from a pool: memory that we map needs to be told as well. */
+/* Devices that may use memory from a pool also need access to memory that we map. */
 CUresult spw_on_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map, size_t count)
 {
     CUresult r = spw_driver.cuMemPoolSetAccess(pool, map, count);
@@ -468,8 +470,8 @@ CUresult spw_on_cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *map
     return spw_cuda(failed);
 }
 
-/* Where a budget was asked for, and the device has as much free beside what is cached, that is kept for the next allocation:
- * making it anew would take longer than most copies. Otherwise it goes back to the device, as the program wants. */
+/* If a budget was asked for, and the device has as much free as is cached, keeps that for the next allocation: making it
+ * anew would take longer than most copies. Else releases it to the device, as the program wants. */
 static void trim(struct spw_device *d, uint64_t keep_bytes, uint64_t device_free_bytes)
 {
     const uint64_t cached = d->free_bytes + d->handles.pooled_bytes;
@@ -481,7 +483,7 @@ static void trim(struct spw_device *d, uint64_t keep_bytes, uint64_t device_free
     }
 }
 
-/* What the device has free; 0 where that cannot be asked, since the current context is none of it. */
+/* Returns what the device has free; 0 if that cannot be asked, since the current context is on another device. */
 static size_t left_on_device(const struct spw_device *d)
 {
     CUdevice current;
@@ -562,8 +564,8 @@ CUresult spw_on_cuMemUnmap(CUdeviceptr ptr, size_t size)
 
 /* ---- how much there is ---- */
 
-/* One story: the device has as many bytes as the budget, and those that the program has allocated are used. More can be
- * allocated than is free; that is what spillway is for. */
+/* Answers consistently: the device has as many bytes as the budget, and those that the program has allocated are used. More
+ * can be allocated than is free; that is what spillway is for. */
 CUresult spw_on_cuMemGetInfo_v2(size_t *free_bytes, size_t *total)
 {
     CUcontext context;

@@ -1,5 +1,5 @@
-/* hooks_module.c - modules, libraries and tensor maps: the driver's answers pass unchanged, and what they tell about
- * handles and addresses is noted. */
+/* hooks_module.c - modules, libraries and tensor maps: passes the driver's answers unchanged, and notes what they tell
+ * about handles and addresses. */
 #include "hooks.h"
 
 #include "arena.h"
@@ -23,7 +23,7 @@ static void forget(const void *owner)
     spw_unlock();
 }
 
-/* What it was loaded from is described before, since the driver may write to options. */
+/* The image that it was loaded from was described before the call, since the driver may write to the options. */
 static CUresult loaded(CUresult result, void *const *handle, struct spw_image *image)
 {
     if (result == CUDA_SUCCESS) {
@@ -129,7 +129,7 @@ CUresult spw_on_cuModuleGetFunction(CUfunction *hfunc, CUmodule hmod, const char
     return result;
 }
 
-/* The call may write fewer handles than it was given room for: only as many are read as the module has functions. */
+/* The call may write fewer handles than there is room for: only as many are read as the module has functions. */
 CUresult spw_on_cuModuleEnumerateFunctions(CUfunction *functions, unsigned int numFunctions, CUmodule mod)
 {
     CUresult result = SPW_DRIVER(cuModuleEnumerateFunctions, (functions, numFunctions, mod));
@@ -176,7 +176,7 @@ CUresult spw_on_cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel)
 
 /* ---- variables: what the program knows the address of, it may write ---- */
 
-/* `address` and `bytes` are the program's, either of which may be NULL. */
+/* Notes a variable; `address` and `bytes` are the program's, and either may be NULL. */
 static CUresult found_variable(CUresult result, const void *owner, const char *name, const CUdeviceptr *address,
                                size_t bytes)
 {
@@ -199,7 +199,7 @@ CUresult spw_on_cuLibraryGetGlobal(CUdeviceptr *dptr, size_t *bytes, CUlibrary l
     return found_variable(result, library, name, dptr, bytes ? *bytes : size);
 }
 
-/* Ways to what is a module's that no copy shows: it is its only instance from here on. One line per call. */
+/* Ways to a module's contents that no copy shows: from here on the module cannot have a twin. One line per call. */
 /* clang-format off */
 #define ONLY_ONE(symbol, params, args, owner, why) \
     CUresult spw_on_##symbol params \
@@ -230,8 +230,8 @@ static CUresult encoded(CUresult result, const CUtensorMap *map, const void *add
     return result;
 }
 
-/* True when it is worth to try again: a driver may refuse an address that nothing is mapped at now, which the program
- * can't know of. So the second try is made with the memory in place. */
+/* True if it is worth trying again: a driver may refuse an address at which nothing is mapped now, which the program cannot
+ * know. So the second try is made with the memory in place. */
 static bool refused(CUresult result, const void *address)
 {
     CUdeviceptr base = (CUdeviceptr)(uintptr_t)address;

@@ -1,7 +1,7 @@
-/* hooks_pin.c - calls that keep an address for use where no launch tells it: what lies there is pinned first.
+/* hooks_pin.c - calls that keep an address for use without a launch that shows it: what lies there is pinned first.
  *
- * Stream memory operations (someone else polls or writes the word), textures (the address hides behind a handle), and
- * all that shows memory to other processes and devices (they hold on to the physical memory of that moment). */
+ * Stream memory operations (somebody else polls or writes the word), textures (the address is hidden behind a handle), and
+ * all calls that show memory to other processes and devices (they hold on to its physical memory of that moment). */
 #include "unmanaged.h"
 #include "hooks.h"
 
@@ -26,7 +26,7 @@ static void pin(CUdeviceptr address, const char *why)
         spw_pin_lasting(address, why);
 }
 
-/* They have the memory, and not the address: it is theirs no more once it is freed. */
+/* They have the memory, not the address: it is no longer theirs once it is freed. */
 static void pin_shared(CUdeviceptr address)
 {
     if (spw_in_arena(address))
@@ -35,7 +35,7 @@ static void pin_shared(CUdeviceptr address)
 
 /* ---- stream memory operations, and semaphores ---- */
 
-/* A stream writes a word there, or a graph does whenever it is launched. Where that is a constant of a module, what its
+/* A stream writes a word there, or a graph does whenever it is launched. If that is a constant of a module, what its
  * kernels read is not known any more. */
 static void pin_written(CUdeviceptr address)
 {
@@ -68,9 +68,9 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
         break;
     case CU_STREAM_MEM_OP_WRITE_VALUE_64:
         pin_written(p->writeValue.address);
-        pin(p->writeValue.value64, why_written); /* kernels follow it */
+        pin(p->writeValue.value64, why_written); /* kernels may follow it */
         break;
-    case ATOMIC_REDUCTION: /* the operation, flags, what is done and with which type, 4 bytes each, then the address */
+    case ATOMIC_REDUCTION: /* the operation, flags, kind and type of the reduction, 4 bytes each, then the address */
         pin_written(p->pad[2]);
         break;
     case CU_STREAM_MEM_OP_BARRIER:
@@ -83,7 +83,7 @@ void spw_pin_memop(const CUstreamBatchMemOpParams *p)
     }
 }
 
-/* The stream's number for it tells that the word may still be written. */
+/* The stream's number for the operation tells that the word may still be written. */
 #define SUBMIT(symbol, s, args, waits) \
     struct spw_op op; \
     static const char name[] = #symbol; \
@@ -199,7 +199,7 @@ CUresult spw_on_cuTexRefSetAddress2D_v3(CUtexref hTexRef, const CUDA_ARRAY_DESCR
 
 /* ---- other processes and devices ---- */
 
-/* Sharing may be refused for memory that is mapped as ours is, where the program's own would have been accepted. */
+/* The driver may refuse to share memory that is mapped like ours, although it would have accepted the program's own. */
 static CUresult shared(CUresult result, CUdeviceptr address, const char *call)
 {
     static int warned;
@@ -230,9 +230,9 @@ CUresult spw_on_cuMemGetHandleForAddressRange(void *handle, CUdeviceptr dptr, si
                   dptr, "cuMemGetHandleForAddressRange");
 }
 
-/* The program has not mapped what lies at our addresses: it is told what the driver says of memory that nobody mapped. The
- * memory there is in pieces, other ones each time it comes back, and would be two programs' if it were held beyond its time.
- */
+/* The program has not mapped what lies at our addresses, so it gets the driver's answer for memory that nobody mapped. The
+ * memory there is in pieces, which change each time it is brought in, and would belong to two programs if it were held for
+ * longer. */
 CUresult spw_on_cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void *addr)
 {
     if (spw_in_arena((CUdeviceptr)(uintptr_t)addr))

@@ -1,4 +1,5 @@
-/* hooks_query.c - questions about addresses: answered from the ledger, so that an evicted tensor looks like any other. */
+/* hooks_query.c - questions about addresses: answers them from the ledger, so that an evicted tensor looks like any
+ * other. */
 #include <string.h>
 
 #include "alloc.h"
@@ -8,14 +9,14 @@
 #include "pin.h"
 #include "result.h"
 
-/* An address of ours that nobody has: what lies there is spare room or waits for its next owner, and the driver, which knows
- * that it is mapped, is asked about nothing instead. */
+/* For an address of ours that nobody owns, the driver is asked about nothing instead: what lies there is spare room or
+ * waits for its next owner, and the driver knows that it is mapped. */
 static CUdeviceptr unknown(CUdeviceptr a)
 {
     return spw_in_arena(a) ? 0 : a;
 }
 
-/* Ids that the driver, which counts as well, never gives. */
+/* Ids that the driver, which also counts, never gives. */
 static const unsigned long long OURS = 1ULL << 62;
 
 static bool ours(CUdeviceptr a, struct spw_allocation *ret_allocation)
@@ -42,7 +43,7 @@ CUresult spw_on_cuMemGetAddressRange_v2(CUdeviceptr *pbase, size_t *psize, CUdev
     return CUDA_SUCCESS;
 }
 
-/* What the driver would answer for an allocation of its own. CUDA_ERROR_NOT_SUPPORTED: only the driver can tell. */
+/* Answers as the driver would for an allocation of its own. CUDA_ERROR_NOT_SUPPORTED: only the driver can tell. */
 static CUresult attribute(void *data, CUpointer_attribute attribute, CUdeviceptr p, const struct spw_allocation *a)
 {
     switch (attribute) {
@@ -103,7 +104,7 @@ static CUresult attribute(void *data, CUpointer_attribute attribute, CUdeviceptr
         *(unsigned long long *)data = OURS | a->serial;
         break;
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
-        *(unsigned *)data = 0; /* which would have had to be asked for when the memory was made */
+        *(unsigned *)data = 0; /* that would have had to be asked for when the memory was made */
         break;
     default:
         return CUDA_ERROR_NOT_SUPPORTED;
@@ -120,7 +121,7 @@ CUresult spw_on_cuPointerGetAttribute(void *data, CUpointer_attribute which, CUd
     return r == CUDA_ERROR_NOT_SUPPORTED ? spw_driver.cuPointerGetAttribute(data, which, ptr) : r;
 }
 
-/* Unlike the single question, what does not apply is answered with zeroes. */
+/* Unlike the single question, this answers what does not apply with zeroes. */
 CUresult spw_on_cuPointerGetAttributes(unsigned int numAttributes, CUpointer_attribute *attributes, void **data,
                                        CUdeviceptr ptr)
 {
@@ -139,7 +140,8 @@ CUresult spw_on_cuPointerGetAttributes(unsigned int numAttributes, CUpointer_att
     return CUDA_SUCCESS;
 }
 
-/* Whoever gets hold of the physical memory sees it only while it stays: pinned before the driver is asked. */
+/* Pins memory before the driver is asked: whoever gets hold of its physical memory sees its bytes only while they stay
+ * there. */
 static CUresult pin_for(CUdeviceptr a, const char *why)
 {
     if (!spw_in_arena(a))

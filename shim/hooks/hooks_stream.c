@@ -1,4 +1,5 @@
-/* hooks_stream.c - the life of streams and contexts, and what the program's own waiting teaches us about what is done. */
+/* hooks_stream.c - streams and contexts from creation to destruction, and what the program's own waits tell about what is
+ * done. */
 #include "ask.h"
 #include "context.h"
 #include "contexts.h"
@@ -19,8 +20,8 @@ enum { SNAPSHOT = 64 };
 
 /* ---- waiting ---- */
 
-/* How far a stream will have come when a wait that begins now returns: nothing numbered may still be on its way to the
- * driver. */
+/* Finds how far a stream will have come when a wait that begins now returns. NULL: a numbered operation may not be with the
+ * driver yet. */
 static struct spw_stream *before_wait(CUstream handle, uint64_t *ret_begun)
 {
     spw_unmap_host_waits();
@@ -61,7 +62,7 @@ CUresult spw_on_cuStreamSynchronize_ptsz(CUstream hStream)
     return spw_spot_check_after_wait(r);
 }
 
-/* How far each stream of a context will have come when a wait for all of it returns. */
+/* How far each stream of a context will have come when a wait for all of them returns. */
 struct snapshot {
     CUcontext context;
     struct spw_stream *streams[SNAPSHOT];
@@ -103,7 +104,7 @@ CUresult spw_on_cuCtxSynchronize_v2(CUcontext ctx)
     return learn_all(&all, spw_driver.cuCtxSynchronize_v2(ctx));
 }
 
-/* Those that nothing is learned from but that the device has come that far. */
+/* Calls from which only spot checks learn: the device has come that far. */
 /* clang-format off */
 #define WAITED(symbol, params, args) \
     CUresult spw_on_##symbol params \
@@ -137,7 +138,7 @@ CUresult spw_on_cuStreamDestroy(CUstream hStream)
 
 /* ---- contexts go ---- */
 
-/* All of the context's allocations go with it, as they would with the driver's own. */
+/* Frees all of the context's allocations, as the driver does with its own. */
 static void context_goes(CUcontext context)
 {
     struct spw_context_guard guard;
@@ -175,7 +176,7 @@ CUresult spw_on_cuCtxAttach(CUcontext *pctx, unsigned int flags)
     return r;
 }
 
-/* The driver lets go of the current context only. */
+/* The driver releases the current context only. */
 CUresult spw_on_cuCtxDetach(CUcontext ctx)
 {
     CUcontext current = NULL;
@@ -210,7 +211,8 @@ static void primary_released(CUdevice dev, bool reset)
     spw_lock();
     if (spw_devices[dev].primary.retained && (reset || --spw_devices[dev].primary.retained == 0)) {
         goes = spw_devices[dev].primary.context;
-        spw_devices[dev].primary.context = NULL; /* what is retained next is another one, or the same made anew */
+        spw_devices[dev].primary.context =
+            NULL; /* the context that is retained next is another one, or the same made anew */
     }
     spw_unlock();
     context_goes(goes);
@@ -240,7 +242,7 @@ CUresult spw_on_cuDevicePrimaryCtxReset(CUdevice dev)
     return spw_driver.cuDevicePrimaryCtxReset(dev);
 }
 
-/* ---- green contexts: streams of their own, memory and all else of the primary context, which each of them retains ---- */
+/* ---- green contexts: streams of their own; memory and all else of the primary context, which each of them retains ---- */
 
 CUresult spw_on_cuGreenCtxCreate(CUgreenCtx *phCtx, CUdevResourceDesc desc, CUdevice dev, unsigned int flags)
 {

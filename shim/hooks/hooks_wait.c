@@ -1,5 +1,5 @@
-/* hooks_wait.c - functions of the host's in a stream. They may wait for what the program does after it has submitted them,
- * and all that the stream does later waits with them. */
+/* hooks_wait.c - host functions in a stream. They may wait for what the program does after it has submitted them, and
+ * everything that the stream does later waits with them. */
 #include "hooks.h"
 #include "hooks_wait.h"
 
@@ -19,7 +19,8 @@ static void gate_locked(CUstream stream)
     spw_uses_add_locked(&gate, s, spw_stream_next_locked(s));
     spw_stream_gate_of_program_locked(s);
     if (__atomic_load_n(&spw_reclaim_pressed, __ATOMIC_RELAXED))
-        (void)spw_uses_mark_locked(&gate); /* or when it is asked about, with all that comes until then */
+        (void)spw_uses_mark_locked(
+            &gate); /* else the event is recorded when it is asked for, and covers everything up to then */
 }
 
 CUresult spw_waits_for_the_program(CUstream stream, CUresult result)
