@@ -1,4 +1,4 @@
-/* api.c - exports the driver's symbols: one wrapper per line of calls.h that is not EDGE. */
+/* api.c - exports the driver's symbols: one wrapper for each line of calls.h that is not EDGE. */
 #include "api.h"
 #include "count.h"
 #include "hooks.h"
@@ -14,7 +14,8 @@
         return r; \
     }
 
-/* Straight to the driver goes what it calls from within a hook, what arrives before the start, and what it does not have. */
+/* These calls go straight to the driver: those that it makes from within a hook, those that arrive before the start, and
+ * those that it lacks. */
 #define DEFINE_HOOKED(symbol, params, args) \
     static CUresult hooked_##symbol params \
     { \
@@ -27,10 +28,10 @@
 #define HOOKED(symbol, args) \
     (HOW & SPW_HOOKS && !spw_inside && spw_driver.symbol ? hooked_##symbol args : SPW_PASS(symbol, args))
 
-/* What a hook or another noted call does is not the program's doing. */
+/* Calls from within a hook, or from another noted call, are not the program's and are not noted. */
 #define NOTING (__builtin_expect(HOW & SPW_NOTES, 0) && !spw_inside)
 
-/* The recorder asks the driver about what it meets, by way of names that may lead back here: it counts as inside. */
+/* The recorder asks the driver about what it meets, by names that may lead back here, so it counts as inside. */
 #define NOTE(symbol, args) \
     { \
         spw_inside = 1; \
@@ -69,7 +70,7 @@
 
 #define DEFINE_NOTED_PASS(symbol, params, args) \
     CUresult CUDAAPI symbol params COUNT_AND_RETURN(symbol, NOTING ? noting_##symbol args : SPW_PASS(symbol, args))
-/* Hooks and nothing else is the usual case: it is looked for first, then notes and nothing else. */
+/* The usual case is hooks alone: that is checked first, then notes alone. */
 #define DEFINE_NOTED_HOOK(symbol, params, args) \
     static __attribute__((noinline)) CUresult rarely_##symbol params \
     { \

@@ -1,4 +1,4 @@
-/* api.h - the driver symbols that libspillway.so exports through wrappers; defined in api.c and edge.c. */
+/* api.h - declares the driver symbols that libspillway.so exports through wrappers; api.c and edge.c define them. */
 #ifndef SPILLWAY_SHIM_API_H
 #define SPILLWAY_SHIM_API_H
 #include "live.h"
@@ -9,7 +9,7 @@
 SPW_DRIVER_CALLS(X)
 #undef X
 
-/* Passes a call on to the driver, opening it first if this is the first call. */
+/* Passes a call on to the driver, and opens the driver if this is the first call. */
 #define SPW_PASS(symbol, args) \
     ((spw_driver.symbol || spw_driver_open()) && spw_driver.symbol ? spw_driver.symbol args : spw_driver_lacks())
 #endif

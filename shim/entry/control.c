@@ -1,4 +1,4 @@
-/* control.c - exports what spillway.h declares: a program that knows of spillway talks to it. */
+/* control.c - exports the functions of spillway.h, for a program that knows of spillway. */
 #define SPILLWAY_CALL __attribute__((visibility("default")))
 #include "spillway.h"
 
@@ -55,7 +55,7 @@ int spillway_get_budget(int device, uint64_t *ret_bytes)
     return r;
 }
 
-/* True when the device is in use; else it will find its budget among the settings. */
+/* Returns true if the device is in use; else it will find its budget in the settings. */
 static bool is_ready_or_told(const struct spw_device *d, int device, uint64_t bytes)
 {
     spw_lock();

@@ -1,9 +1,9 @@
-/* cublas.c - the matrices that a product only reads are known to be only read, and its workspace to hold nothing when it
- * begins (library_inputs.h).
+/* cublas.c - notes which matrices a product only reads, and that its workspace holds nothing when it begins
+ * (library_inputs.h).
  *
- * The calls are those of cuBLAS's documentation ("cuBLAS Library", sections 2.7, 2.8 and 3.4), which names A and B as input,
- * and C as output; of cublasLtMatmul() C is input where it is not D. Handles and enumerations go through as they came. A
- * result is 0 or one of its error numbers. */
+ * The calls are those of cuBLAS's documentation ("cuBLAS Library", sections 2.7, 2.8 and 3.4), which names A and B as input
+ * and C as output; for cublasLtMatmul(), C is input unless it is D. Handles and enumerations are passed through. A result
+ * is 0 or one of its error numbers. */
 #include <cuda.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -23,7 +23,7 @@ static const struct spw_other_library other_library = {"/libcublas", "cuBLAS"};
 
 /* ---- workspaces of handles ---- */
 
-struct handle { /* that the program has given a workspace, since it set the handle's stream */
+struct handle { /* a handle to which the program has given a workspace, since it set the handle's stream */
     void *key;
     out workspace;
     size_t bytes;
@@ -71,7 +71,7 @@ static struct spw_library_inputs enter(const in list[SPW_LIBRARY_INPUTS], in wri
     return spw_library_inputs_enter(inputs);
 }
 
-/* A product with a handle, whose workspace is the handle's. */
+/* A product with a handle, which uses the handle's workspace. */
 static struct spw_library_inputs with(void *handle, in a, in b, in c)
 {
     struct spw_library_inputs inputs = {0};
@@ -79,7 +79,7 @@ static struct spw_library_inputs with(void *handle, in a, in b, in c)
     return enter((const in[]){a, b, NULL}, c, &inputs);
 }
 
-/* One that is given its workspace. */
+/* A product that is passed its workspace. */
 static struct spw_library_inputs light(in a, in b, in c, in d, out workspace, size_t bytes)
 {
     struct spw_library_inputs inputs = {.workspace = (CUdeviceptr)(uintptr_t)workspace, .workspace_bytes = bytes};

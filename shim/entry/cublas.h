@@ -1,9 +1,9 @@
-/* cublas.h - which look-ups of cuBLAS's calls are handed ours. */
+/* cublas.h - answers look-ups of cuBLAS's functions with ours. */
 #ifndef SPILLWAY_SHIM_CUBLAS_H
 #define SPILLWAY_SHIM_CUBLAS_H
 
 #include "ours.h"
 
-/* What is handed out for a function of that name that the loader has found: NULL where it is the function itself. */
+/* Returns the function to hand out for one that the loader has found under that name; NULL: the one found. */
 void *spw_cublas_instead_of(void *function, const char *name) SPW_OURS;
 #endif

@@ -1,4 +1,4 @@
-/* edge.c - the calls that must work before cuInit() and without a driver: start, look-ups, messages. */
+/* edge.c - the calls that have to work before cuInit() and without a driver: start, look-ups, messages. */
 #include "api.h"
 #include "count.h"
 #include "driver.h"
@@ -30,7 +30,7 @@ CUresult CUDAAPI cuDriverGetVersion(int *driverVersion)
 
 static CUresult looked_up(CUresult result, const char *symbol, void **pfn, int version, cuuint64_t flags)
 {
-    /* Another thread may be opening the driver at this moment: what to exchange is known when it has. */
+    /* Another thread may be opening the driver at this moment: once that is done it is known what to exchange. */
     if (result == CUDA_SUCCESS && symbol && pfn && *pfn && spw_driver_open())
         *pfn = spw_resolve_exchange(*pfn, symbol, version, flags);
     return result;
@@ -42,16 +42,16 @@ CUresult CUDAAPI cuGetProcAddress(const char *symbol, void **pfn, int cudaVersio
     return counted(SPW_CALL_cuGetProcAddress, looked_up(result, symbol, pfn, cudaVersion, flags));
 }
 
-/* Whether the driver has `symbol` in a form that is newer than what was asked for. */
+/* Returns true if the driver has `symbol` in a newer form than the program asked for. */
 static bool has_newer_form(const char *symbol, cuuint64_t flags)
 {
     void *function;
     return SPW_PASS(cuGetProcAddress, (symbol, &function, INT_MAX, flags)) == CUDA_SUCCESS;
 }
 
-/* A driver before 12.0 has only the first form, and one before 11.3 has none. A program tells its age by that, but finds the
- * second one here: it is answered through the first, so that it learns the age as it would have. Like the drivers that have
- * it, the second form succeeds where it finds nothing, and the status tells why. */
+/* A driver before 12.0 has only the first form of cuGetProcAddress(), and one before 11.3 has none. A program recognises
+ * its age by that, but finds our second form. So that form is answered through the first, and the program learns the age as
+ * it would have. Like the drivers that have it, the second form succeeds if it finds nothing, and the status says why. */
 static CUresult ask_older_driver(const char *symbol, void **pfn, int version, cuuint64_t flags,
                                  CUdriverProcAddressQueryResult *status)
 {
@@ -61,7 +61,7 @@ static CUresult ask_older_driver(const char *symbol, void **pfn, int version, cu
     if (!symbol || !pfn)
         return CUDA_ERROR_INVALID_VALUE;
     if (version >= 12000 && !strcmp(symbol, "cuGetProcAddress"))
-        function = (void *)cuGetProcAddress_v2; /* whoever asks this will pass a status */
+        function = (void *)cuGetProcAddress_v2; /* a program that asks for this version will pass a status */
     else if (!spw_driver.cuGetProcAddress && !strcmp(symbol, "cuDriverGetVersion"))
         function = (void *)cuDriverGetVersion; /* with which a newer runtime says that the driver is too old */
     else
@@ -93,7 +93,7 @@ CUresult CUDAAPI cuGetProcAddress_v2(const char *symbol, void **pfn, int cudaVer
     return counted(SPW_CALL_cuGetProcAddress_v2, result);
 }
 
-/* The form for programs compiled for per-thread default streams (13.3): that is what its default flags mean. */
+/* The form for programs compiled for per-thread default streams (13.3): its default flags mean those. */
 CUresult CUDAAPI cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cudaVersion, cuuint64_t flags,
                                           CUdriverProcAddressQueryResult *symbolStatus)
 {
@@ -105,7 +105,7 @@ CUresult CUDAAPI cuGetProcAddress_v2_ptsz(const char *symbol, void **pfn, int cu
 
 /* ---- messages ---- */
 
-/* What we answer ourselves when there is no driver, so that a program can say what is wrong. */
+/* Our own answers when there is no driver, so that a program can say what is wrong. */
 static const struct message {
     CUresult error;
     const char *name, *text;

@@ -1,5 +1,5 @@
-/* life.c - the constructor, cuInit() and fork(): the three moments at which spillway changes state by itself; and the end of
- * a process in which it should have and could not. */
+/* life.c - the constructor, cuInit() and fork(): the three moments at which spillway changes state by itself; and a warning
+ * at the end of a process in which it could not start although it was asked to. */
 #include "life.h"
 #include "api.h"
 #include "counters.h"
@@ -24,16 +24,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Guards what follows. Not held while the driver starts, which may open libraries: see driver.c. A thread that the driver's
- * start or ours calls us from has spw_inside set and does not come here. */
+/* Guards the following. Not held while the driver starts, which may open libraries: see open.c. A thread that calls here
+ * from within the driver's start or ours has spw_inside set and does not come this far. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool settings_read;
 static CUresult settings_result;
 static CUresult start_result;
-static bool started; /* nothing more is to be done at cuInit() */
+static bool started; /* nothing is left to be done at cuInit() */
 
-/* Before main(): only where we are, which relative paths in settings count from, and the environment, which frameworks read
- * when they are imported, and NVTX at its first call. No file, no thread, no driver. */
+/* Before main(): notes the current folder, which relative paths in settings refer to, and sets variables that frameworks
+ * read when they are imported, and NVTX at its first call. Touches no file, thread or driver. */
 __attribute__((constructor)) static void before_main(void)
 {
     spw_folder_remember();
@@ -78,7 +78,7 @@ static CUresult read_settings(void)
     return CUDA_SUCCESS;
 }
 
-/* The first call of any thread reads the settings; all get what came of it. */
+/* The first call of any thread reads the settings; all calls get its result. */
 static CUresult settle_settings(void)
 {
     spw_mutex_lock(&lock, SPW_LOCK_START);
@@ -90,14 +90,14 @@ static CUresult settle_settings(void)
     return settings_result;
 }
 
-/* Who asks for a trace that cannot be written learns it before any work is done. */
+/* A user who asks for a trace that cannot be written learns that before any work is done. */
 static CUresult start_trace(void)
 {
     spw_summary_arm();
     return spw_recorder_start() < 0 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
 }
 
-/* After the driver's cuInit() has succeeded: the first call of any thread starts us, the others wait for that. */
+/* After the driver's cuInit() has succeeded: the first call of any thread starts spillway, and the others wait for that. */
 static CUresult settle_start(void)
 {
     spw_mutex_lock(&lock, SPW_LOCK_START);
@@ -143,9 +143,9 @@ static int find_other(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* A program may have the driver by a way that does not lead here: by its file, or by another preloaded library that has it
- * so. Who asked for a budget is told, which cannot be before the end: the start did not come here. That of a driver which
- * nobody but us has opened may not have been at all. */
+/* A program may reach the driver by a way that does not lead here: by its file, or through another preloaded library that
+ * opens it like that. If a budget was set, says so; that is not possible before the end, since cuInit() did not come here.
+ * A driver that only spillway has opened may not have been started at all. */
 __attribute__((destructor)) static void tell_what_went_past(void)
 {
     const char *path = NULL, *budget = getenv("SPILLWAY_BUDGET");

@@ -1,4 +1,4 @@
-/* life.h - when spillway begins and ends to act: nothing before cuInit(), nothing in a forked child. */
+/* life.h - starts and ends spillway: it does nothing before cuInit(), and nothing in a forked child. */
 #ifndef SPILLWAY_SHIM_LIFE_H
 #define SPILLWAY_SHIM_LIFE_H
 #include <cuda.h>

@@ -10,7 +10,7 @@
 #define FIRST_VERSION "GLIBC_2.17"
 #endif
 
-/* Set once, to the same by all threads. */
+/* Set once, to the same value by all threads. */
 static spw_look_up *of_library;
 
 SPW_BARE spw_look_up *spw_loader(void)

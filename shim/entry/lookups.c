@@ -1,10 +1,10 @@
-/* lookups.c - a program that looks calls of NCCL or cuBLAS up by name, as JAX does, gets those of nccl.c and cublas.c; every
- * other question goes on to the loader as it was asked.
+/* lookups.c - answers a program that looks functions of NCCL or cuBLAS up by name, as JAX does, with those of nccl.c and
+ * cublas.c. Every other look-up goes on to the loader unchanged.
  *
- * An exported dlsym() is met by everything in the process, so it keeps out of the way. It jumps to the next one, so that the
- * loader sees who asked, which RTLD_NEXT and RTLD_DEFAULT count from; the next one is that of another preloaded library
- * where there is one. Sanitizers ask before their shadow memory is there: what runs by then is not instrumented and calls
- * nothing but the loader. */
+ * Everything in the process uses an exported dlsym(), so this one interferes as little as possible. It jumps to the next
+ * dlsym(), so that the loader sees the original caller, from which RTLD_NEXT and RTLD_DEFAULT count. The next one is that
+ * of another preloaded library, if there is one. Sanitizers call dlsym() before their shadow memory exists, so code that
+ * runs by then is not instrumented and calls nothing but the loader. */
 #include "cublas.h"
 #include "nccl.h"
 
@@ -14,7 +14,7 @@
 
 #include "loader.h"
 
-/* Set once, to the same by all threads: the dlsym() that comes after ours, another's, or the C library's. */
+/* The dlsym() after ours, another library's or the C library's. Set once, to the same value by all threads. */
 SPW_OURS spw_look_up *spw_lookups_next;
 
 SPW_BARE static void find_next(void)
@@ -36,7 +36,7 @@ SPW_BARE static bool begins_with(const char *name, const char *beginning)
     return true;
 }
 
-/* Called by dlsym() below, with its arguments. NULL: the question goes on as it was asked. */
+/* Called by dlsym() below, with its arguments. NULL: the look-up goes on unchanged. */
 void *spw_lookups_answer(void *handle, const char *name) SPW_OURS;
 SPW_BARE __attribute__((used)) void *spw_lookups_answer(void *handle, const char *name)
 {
@@ -44,7 +44,7 @@ SPW_BARE __attribute__((used)) void *spw_lookups_answer(void *handle, const char
     const bool is_nccl = begins_with(name, "nccl");
     if (!is_nccl && !begins_with(name, "cublas"))
         return NULL;
-    if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) /* finds us by itself, or means to pass us by */
+    if (handle == RTLD_DEFAULT || handle == RTLD_NEXT) /* finds us by itself, or is meant to pass us by */
         return NULL;
     void *function = spw_loader()(handle, name);
     return !function ? NULL : is_nccl ? spw_nccl_instead_of(function, name) : spw_cublas_instead_of(function, name);

@@ -1,6 +1,6 @@
-/* nccl.c - what is handed to NCCL stays resident until its kernel is through with it: its kernels find buffers by structures
- * in device memory, and other devices write to them meanwhile. What it knows for longer is pinned: registered buffers and
- * windows, what graphs use, scalars of operators.
+/* nccl.c - keeps memory that is handed to NCCL resident until NCCL's kernel has used it: its kernels find buffers through
+ * structures in device memory, and other devices write to the buffers meanwhile. Memory that NCCL knows for longer is
+ * pinned: registered buffers and windows, what graphs use, scalars of operators.
  *
  * The calls are those of NCCL's documentation, "NCCL API"; a result is 0 or one of its error numbers. */
 #include <cuda.h>
@@ -24,18 +24,19 @@ static const char why[] = "it was handed to NCCL";
 /* ---- what is handed over ---- */
 
 static _Thread_local struct {
-    unsigned depth; /* of the open group */
-    bool has_lost;  /* something that what it writes was needed for */
+    unsigned depth; /* nesting depth of the open group */
+    bool has_lost;  /* its outputs could not be prepared: something that depended on them is lost */
 } group;
 
-/* True: NCCL knows the memory behind addresses from one call to the next, because the user wants that (switches.c). */
+/* Returns true if NCCL remembers the memory behind addresses from one call to the next, since the user wants that
+ * (switches.c). */
 static bool is_registered(void)
 {
     const char *wanted = getenv("NCCL_LOCAL_REGISTER");
     return wanted && strcmp(wanted, "0") != 0;
 }
 
-/* Pins both. False: there is no room for it, and nothing may run on missing memory. */
+/* Pins both. Returns false if there is no room: nothing may run on missing memory. */
 static bool stay(const void *from, const void *to)
 {
     spw_pin_failure = 0;
@@ -46,7 +47,7 @@ static bool stay(const void *from, const void *to)
     return spw_pin_failure >= 0;
 }
 
-/* Both are there until the call's kernel is submitted. */
+/* Keeps both resident until the call's kernel is submitted. */
 static bool hand(const char *call, size_t count, CUstream stream, const void *from, const void *to)
 {
     const CUdeviceptr read = spw_in_arena((CUdeviceptr)from) ? (CUdeviceptr)from : 0,
@@ -57,7 +58,8 @@ static bool hand(const char *call, size_t count, CUstream stream, const void *fr
                                                        : spw_handed_begin(call, count, stream, read, written) == 0;
 }
 
-/* In a group that ends later, kernels are still to come; a communicator that does not block launches them any time. */
+/* In a group that has not ended, kernels are still to come; a communicator that does not block may launch them at any
+ * time. */
 static int handed(int result)
 {
     if (group.depth == 0 && result == IN_PROGRESS)
@@ -93,8 +95,8 @@ static int as_it_is(int result)
 
 /* ---- the calls ---- */
 
-/* X(name, parameters, arguments, what must be so before, what becomes of the result); `call` is the name there. What is sent
- * comes first, what is received after it. */
+/* X(name, parameters, arguments, what must be true before, what becomes of the result); `call` is the name there. What is
+ * sent comes first, then what is received. */
 #define CALLS(X) \
     X(ncclReduce, (const void *from, void *to, size_t count, int type, int op, int root, void *comm, CUstream s), \
       (from, to, count, type, op, root, comm, s), hand(call, count, s, from, to), handed) \

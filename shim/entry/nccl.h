@@ -1,9 +1,9 @@
-/* nccl.h - which look-ups of NCCL's calls are handed ours. */
+/* nccl.h - answers look-ups of NCCL's functions with ours. */
 #ifndef SPILLWAY_SHIM_NCCL_H
 #define SPILLWAY_SHIM_NCCL_H
 
 #include "ours.h"
 
-/* What is handed out for a function of that name that the loader has found: NULL where it is the function itself. */
+/* Returns the function to hand out for one that the loader has found under that name; NULL: the one found. */
 void *spw_nccl_instead_of(void *function, const char *name) SPW_OURS;
 #endif

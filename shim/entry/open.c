@@ -1,4 +1,4 @@
-/* open.c - opens the real driver when the first call arrives and looks up every line of calls.h in it. */
+/* open.c - opens the real driver when the first call arrives, and looks up every line of calls.h in it. */
 #include "open.h"
 #include "driver.h"
 #include "find.h"
@@ -13,10 +13,10 @@
 
 enum { UNTRIED, OPEN, ABSENT };
 
-/* Guards the step from UNTRIED to the others. Not held while the loader works: a library's constructor that makes a driver
- * call holds the loader's lock and would wait for this one, while its holder waits for the loader. */
+/* Guards the step from UNTRIED to the others. Not held while the loader works: the constructor of a library that makes a
+ * driver call holds the loader's lock and would wait for this one, while the holder of this one waits for the loader. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int state = UNTRIED; /* changes once, under lock; read without it. The rest is constant from then on. */
+static int state = UNTRIED; /* changes once, under the lock; read without it. The rest is constant from then on. */
 static void *handle;
 static const char *driver_path;
 static __thread int opening __attribute__((tls_model("initial-exec"))); /* this thread is inside open_driver() */
@@ -47,7 +47,7 @@ static void fill_table(struct attempt *attempt)
 #undef X
 }
 
-/* Nothing found is nothing to tell: many machines have no driver. */
+/* Says nothing if nothing was found: many machines have no driver. */
 static void tell_absence(const char *reason)
 {
     const char *named = getenv("SPILLWAY_DRIVER");
@@ -58,7 +58,7 @@ static void tell_absence(const char *reason)
         spw_warn("the driver cannot be opened: %s" SPW_SEE("driver-not-opened"), reason);
 }
 
-/* Member by member, because other threads may be looking at them. */
+/* Member by member, since other threads may be reading them. */
 static void publish_table(const struct spw_driver *table)
 {
     void *const *from = (void *const *)table;
@@ -67,7 +67,7 @@ static void publish_table(const struct spw_driver *table)
         __atomic_store_n(&to[i], from[i], __ATOMIC_RELEASE);
 }
 
-/* The first attempt that gets here counts. */
+/* Keeps the first attempt that gets here. */
 static void settle(struct attempt *attempt, bool found)
 {
     spw_mutex_lock(&lock, SPW_LOCK_START);

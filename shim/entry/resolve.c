@@ -1,4 +1,4 @@
-/* resolve.c - a hash from the driver's addresses to the lines of calls.h, filled once. */
+/* resolve.c - a hash table from the driver's addresses to the lines of calls.h, filled once. */
 #include "resolve.h"
 #include "api.h"
 #include "counters.h"
@@ -20,8 +20,8 @@ struct line {
 static const struct line lines[] = {SPW_DRIVER_CALLS(X)};
 #undef X
 
-/* Index + 1 of a line per slot, 0 when empty; linear probing. Drivers may give one address to several names, so one
- * address may be in several slots. Filled before the driver counts as open, read only afterwards. */
+/* Index + 1 of a line in each slot, 0 if empty; linear probing. A driver may give one address to several names, so one
+ * address may be in several slots. Filled before the driver counts as open, and only read afterwards. */
 static uint16_t hash[HASH_SIZE];
 
 static unsigned slot_of(const void *address)
@@ -47,7 +47,7 @@ static bool is_per_thread(const char *symbol)
     return length > 5 && (!strcmp(symbol + length - 5, "_ptsz") || !strcmp(symbol + length - 5, "_ptds"));
 }
 
-/* How well a line with the right address suits the question; only matters where names share an address. */
+/* Rates how well a line with the right address matches the question; that matters only if names share an address. */
 static int suits(const struct line *line, const char *name, bool per_thread)
 {
     return 2 * !strcmp(line->asked, name) + (is_per_thread(line->symbol) == per_thread);
@@ -64,8 +64,8 @@ static const struct line *find_address(const void *real, const char *name, bool 
     return best;
 }
 
-/* For a driver whose answers differ from what dlsym() finds: the line for `name`, if the call has only ever had one
- * signature and the program asks for a version that we know. NULL otherwise: guessing would mix up two signatures. */
+/* For a driver whose answers differ from what dlsym() finds: returns the line for `name` if the call has only ever had one
+ * signature and the program asks for a version that we know. Else NULL: a guess could mix up two signatures. */
 static const struct line *find_name(const char *name, int version, bool per_thread, bool *ret_covered)
 {
     const struct line *found = NULL;

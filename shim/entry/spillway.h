@@ -1,7 +1,7 @@
-/* spillway.h - what a program that knows of spillway can ask and tell it. No program has to.
+/* spillway.h - functions by which a program that knows of spillway can ask and tell it something. No program has to.
  *
- * libspillway.so is not linked but preloaded (`spillway run`), so every function is declared weak: its address is NULL where
- * the library is not there. spillway_is_there() asks for that; the other functions may only be called where it says so.
+ * libspillway.so is not linked but preloaded (`spillway run`), so every function is declared weak: its address is NULL if
+ * the library is not there. spillway_is_there() checks that; the other functions may be called only if it returns 1.
  *
  *     if (spillway_is_there() && spillway_active())
  *         (void)spillway_set_budget(0, 4ull << 30, NULL);
@@ -15,8 +15,8 @@
  * - -ENODEV: nothing was allocated on the device yet
  * - others as each function says
  *
- * `device` is the ordinal that the process itself has for a device, which CUDA_VISIBLE_DEVICES decides, from 0 on. Any
- * thread may call any function at any time, but not from a callback of CUDA. */
+ * `device` is the ordinal that the device has in this process, which CUDA_VISIBLE_DEVICES decides, from 0 on. Any thread
+ * may call any function at any time, but not from a callback of CUDA. */
 #ifndef SPILLWAY_H
 #define SPILLWAY_H
 #include <stddef.h>
@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#ifndef SPILLWAY_CALL /* the library itself has something else here */
+#ifndef SPILLWAY_CALL /* the library itself defines this differently */
 #define SPILLWAY_CALL    __attribute__((weak))
 #define SPILLWAY_IS_WEAK 1
 #endif
@@ -40,44 +40,45 @@ extern "C" {
 #define spillway_report       spillway_report_v1
 #define spillway_name         spillway_name_v1
 
-/* The library's version, "0.1.0". The text stays. */
+/* Returns the library's version, "0.1.0". The text is static. */
 SPILLWAY_CALL const char *spillway_version(void);
 
-/* 1: CUDA has started, and device memory is kept within a budget. 0: not, or not yet. */
+/* Returns 1 if CUDA has started and device memory is kept within a budget; 0 if not, or not yet. */
 SPILLWAY_CALL int spillway_active(void);
 
-/* *ret_bytes: the device memory in bytes that the process may have on the device, as it was set, or lowered since by what
- * the device turned out to lack. -ENODEV as above. */
+/* Stores in *ret_bytes the device memory in bytes that the process may have on the device: as it was set, or lowered since
+ * by what the device turned out to lack. -ENODEV as above. */
 SPILLWAY_CALL int spillway_get_budget(int device, uint64_t *ret_bytes);
 
-/* The budget of the device is so many bytes from now on; all that it has, if it has less. When it is lowered, tensors have
- * left and memory was given back to the driver by the time of the return, which may take as long as copying them does. The
- * plan is made anew. A device on which nothing was allocated yet gets its budget when something is.
- * -EINVAL: 0 bytes. -ENOMEM: more than that cannot leave the device now, or is needed at once by one tensor and what cannot
- * move; the smallest budget that would do is then in *ret_smallest_bytes (which may be NULL). */
+/* Sets the budget of the device to `bytes`, or to all that the device has if that is less. If the budget is lowered,
+ * tensors have been evicted and memory was given back to the driver when the function returns, which may take as long as
+ * copying them does. The plan is made anew. On a device on which nothing was allocated yet, the budget applies from the
+ * first allocation. -EINVAL: 0 bytes. -ENOMEM: more than that cannot leave the device now, or is needed at once by one
+ * tensor together with what cannot move; the smallest budget that would do is then in *ret_smallest_bytes (which may be
+ * NULL). */
 SPILLWAY_CALL int spillway_set_budget(int device, uint64_t bytes, uint64_t *ret_smallest_bytes);
 
-/* *ret_bytes: what an amount of memory comes to, written as for SPILLWAY_BUDGET: "8589934592", "8GiB", "8G", "60%", the
- * share being one of the device's memory. -EINVAL: it is not understood; -ENODEV: a share of a device of which nothing is
- * known yet. The only function that does not answer -EAGAIN for bytes. */
+/* Stores in *ret_bytes an amount of memory that is written as for SPILLWAY_BUDGET: "8589934592", "8GiB", "8G", "60%"; a
+ * percentage is a share of the device's memory. -EINVAL: it is not understood; -ENODEV: a share of a device of which
+ * nothing is known yet. This is the only function that does not return -EAGAIN, if the amount is in bytes. */
 SPILLWAY_CALL int spillway_parse_amount(const char *text, int device, uint64_t *ret_bytes);
 
-/* An iteration begins: what follows belongs to it. Optional. It spares guessing where one ends, in a run within a budget and
- * in a trace. 0; in mode trace as well. */
+/* Tells that an iteration begins: what follows belongs to it. Optional: spares guessing where iterations end, in a run
+ * within a budget and in a trace. Returns 0, also in mode trace. */
 SPILLWAY_CALL int spillway_step(void);
 
-/* The summary up to now, as JSON (spillway-summary/1; SPILLWAY_SUMMARY has the same at the end), with a 0 behind it, as far
- * as it fits into `size` bytes. Returns its length in bytes without the 0, so that a length of `size` or more says that it
- * did not fit; buffer may be NULL when size is 0. -ENOMEM: no memory for it. */
+/* Writes the summary up to now as JSON (spillway-summary/1; SPILLWAY_SUMMARY writes the same at the end), with a
+ * terminating 0, as far as it fits into `size` bytes. Returns its length in bytes without the 0, so a length of `size` or
+ * more means that it did not fit; `buffer` may be NULL if `size` is 0. -ENOMEM: no memory for it. */
 SPILLWAY_CALL long spillway_report(char *buffer, size_t size);
 
-/* Gives the allocation that holds the address a name of up to 63 bytes, longer ones are cut; the report then tells its bytes
- * and where they are. The name is forgotten when the allocation is freed. "" forgets it now. -ENOENT: the address lies in no
- * allocation that spillway keeps; -ENOSPC: 4096 have names already; -ENOMEM. */
+/* Gives the allocation that holds the address a name of up to 63 bytes; longer names are cut. The report then shows its
+ * bytes and where they are. The name is forgotten when the allocation is freed; "" forgets it at once. -ENOENT: the address
+ * lies in no allocation that spillway keeps; -ENOSPC: 4096 allocations have names already; -ENOMEM. */
 SPILLWAY_CALL int spillway_name(uint64_t address, const char *name);
 
 #ifdef SPILLWAY_IS_WEAK
-/* 1: the library is preloaded, and all of the above can be called. */
+/* Returns 1 if the library is preloaded, so that all of the above can be called. */
 static inline int spillway_is_there(void)
 {
     return spillway_name != 0;

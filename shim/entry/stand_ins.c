@@ -1,4 +1,4 @@
-/* stand_ins.c - finds the functions that those of this library stand in front of. */
+/* stand_ins.c - finds the functions that this library's stand-ins stand in front of. */
 #include "stand_ins.h"
 
 #include <dlfcn.h>
@@ -34,12 +34,12 @@ static bool is_ours(const void *function)
 
 static void *find_in(const char *path, const char *name)
 {
-    void *handle = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL; /* held for good, as its caller's is */
+    void *handle = path ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL; /* never closed, as its caller's is not */
     void *function = handle ? spw_lookups_of_loader(handle, name) : NULL;
     return function && !is_ours(function) ? function : NULL;
 }
 
-/* In what the caller was linked with; else in the library of that file name, or in what was loaded after this one. */
+/* Searches what the caller was linked with; else the library of that file name, or what was loaded after this library. */
 static void *find(const struct spw_other_library *library, const char *name, const void *caller)
 {
     struct search search = {.file = library->file};

@@ -1,12 +1,12 @@
-/* stand_ins_table.h - makes the functions of a file that stands in front of another library out of its list of calls.
- * Included once by each such file, which defines before:
+/* stand_ins_table.h - makes the stand-ins of one file out of its list of calls. Included once by each such file, which
+ * defines before:
  *
  *     CALLS(X)                                          X(name, parameters, arguments, before, after) for each call
- *     STAND_IN_BODY(name, arguments, before, after)     what a stand-in does once `real` is the function that it goes to
- *     NOT_THERE                                         what a call answers where there is no such function
+ *     STAND_IN_BODY(name, arguments, before, after)     what a stand-in does, with `real` as the function that it calls
+ *     NOT_THERE                                         what a call returns if there is no such function
  *     other_library                                     a struct spw_other_library
  *
- * Afterwards `ours` is the list that look-ups are answered from, of CALL_COUNT stand-ins. */
+ * Afterwards `ours` is the list that look-ups are answered from, with CALL_COUNT stand-ins. */
 
 #define X(name, parameters, arguments, before, after) \
     __attribute__((visibility("default"))) int name parameters; \

@@ -14,7 +14,8 @@
 #include "status_engine.h"
 #include "summary.h"
 
-/* Whatever the engine needs of the driver; one that lacks any of it is too old to be kept within a budget. */
+/* Returns the name of a call that the engine needs and the driver lacks; such a driver is too old to keep a budget. NULL:
+ * none. */
 static const char *missing_call(void)
 {
 #define NEEDED(symbol) \
