@@ -38,15 +38,15 @@ struct device_facts {
 /* Written without the lock before the device's bit in `asked` is set. */
 static struct device_facts device_facts[SPW_MAX_DEVICES];
 static atomic_ullong asked;
-static uint64_t told; /* bit per device; recorder lock */
+static uint64_t told; /* bit per device: its record is written; recorder lock */
 
-/* Likewise; the bit in `measuring` is whose thread measures. */
+/* Likewise; the thread that sets the bit in `measuring` measures. */
 static struct spw_record_machine machines[SPW_MAX_DEVICES];
 static atomic_ullong measuring, measured;
 static uint64_t told_machine; /* likewise */
 
-/* What a run within a budget would know of the device. Within one, copies of the engine's are measured instead,
- * of which there are none where kernels are tried for a trace. */
+/* Measures what a run within a budget would know of the device. In such a run, copies of the engine are measured instead;
+ * there are none if kernels are tried for a trace. */
 static void ask_machine(uint32_t device, uint64_t free_bytes)
 {
     struct spw_record_machine *m = &machines[device];
@@ -67,7 +67,7 @@ static void ask_machine(uint32_t device, uint64_t free_bytes)
     atomic_fetch_or(&measured, 1ull << device);
 }
 
-/* The device's context is current. */
+/* Asks about the device, whose context is current. */
 static void ask_device(uint32_t device)
 {
     if (device >= SPW_MAX_DEVICES || atomic_load(&asked) >> device & 1)
@@ -80,7 +80,7 @@ static void ask_device(uint32_t device)
     (void)SPW_ASK_QUIETLY(cuMemGetInfo_v2, &f.free, &f.total);
     ask_machine(device, f.free);
     spw_context_leave(&guard);
-    device_facts[device] = f; /* two threads write the same but for the free bytes */
+    device_facts[device] = f; /* two threads write the same, except for the free bytes */
     atomic_fetch_or(&asked, 1ull << device);
 }
 
@@ -206,7 +206,7 @@ void spw_event_number_gone_locked(CUevent event)
 
 /* ---- kernels ---- */
 
-/* By number; NULL where they say nothing. Those of kernels that are gone stay, as their numbers do. */
+/* By number; NULL if they say nothing. Those of kernels that are gone stay, since their numbers do. */
 static struct spw_kernel_types **function_types;
 static uint32_t function_types_room;
 
@@ -221,7 +221,7 @@ static void note_types(uint32_t number, const struct spw_kernel_types *types)
     function_types[number] = copy;
 }
 
-/* Numbers begin anew. */
+/* Numbers begin again. */
 static void forget_types(void)
 {
     for (uint32_t i = 0; i < function_types_room; i++)
@@ -290,7 +290,7 @@ struct module {
 
 static struct module *modules;
 static uint32_t module_count, module_room, last_module;
-static unsigned long long unloads; /* of libraries; a change makes all addresses doubtful */
+static unsigned long long unloads; /* count of unloaded libraries; a change makes all addresses doubtful */
 
 static bool is_known(uint64_t address)
 {
@@ -340,7 +340,7 @@ static void add_module(const struct dl_phdr_info *info, const ElfW(Phdr) * p)
     spw_record_put_locked(&r);
 }
 
-/* Adds what holds a frame of the stack and is not known yet. */
+/* Adds modules that hold a frame of the stack and are not known yet. */
 static int look_at_module(struct dl_phdr_info *info, size_t size, void *context)
 {
     const struct spw_stack *stack = context;

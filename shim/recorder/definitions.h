@@ -1,7 +1,7 @@
-/* definitions.h - the records that say what a number in a trace stands for: devices, streams, kernels, stacks and the
- * libraries that they point into. Each is written before the first record that uses the number.
+/* definitions.h - writes the records that say what a number in a trace stands for: devices, streams, kernels, stacks and
+ * the libraries that they point into. Each is written before the first record that uses the number.
  *
- * Asking the driver is one step, without the recorder's lock; writing it down is another, with it. */
+ * Asking the driver is one step, without the recorder's lock; writing the record is another, with it. */
 #ifndef SPILLWAY_SHIM_DEFINITIONS_H
 #define SPILLWAY_SHIM_DEFINITIONS_H
 #include <cuda.h>
@@ -18,15 +18,15 @@
 struct spw_stream_facts {
     CUstream handle;   /* CU_STREAM_LEGACY for 0 */
     CUcontext context; /* NULL: the driver does not know the stream */
-    uint64_t owner;    /* of a default stream: tells it from those of other contexts and threads */
+    uint64_t owner;    /* of a default stream: tells it apart from those of other contexts and threads */
     uint32_t device, flags;
     int32_t priority;
     uint32_t number; /* 0: not known yet */
 };
 
-/* Streams that this thread used lately, each at a place of its own. */
+/* Streams that this thread used lately, in a small hash table. */
 struct spw_stream_met {
-    struct spw_stream_facts facts; /* handle 0: none */
+    struct spw_stream_facts facts; /* handle 0: an empty place */
     uint64_t generation;
 };
 enum { SPW_STREAMS_MET = 16 };
@@ -36,8 +36,8 @@ extern atomic_ullong spw_facts_generation SPW_OURS;
 
 void spw_stream_ask(struct spw_stream_met *met, CUstream handle);
 
-/* What the driver says of the stream that `stream` means for this thread. Remembered by thread: no driver call in the usual
- * case. Good until this thread asks again. No lock held. */
+/* Returns what the driver says of the stream that `stream` means for this thread. Remembered for each thread, so it usually
+ * needs no driver call. Valid until this thread asks again. No lock held. */
 static inline struct spw_stream_facts *spw_stream_facts_of(CUstream stream)
 {
     CUstream handle = stream ? stream : CU_STREAM_LEGACY;
@@ -51,23 +51,23 @@ static inline struct spw_stream_facts *spw_stream_facts_of(CUstream stream)
 
 uint32_t spw_stream_find_number_locked(struct spw_stream_facts *facts);
 
-/* Its number, 0 when there is no memory for it. */
+/* Returns the stream's number; 0 if there is no memory for it. */
 static inline uint32_t spw_stream_number_locked(struct spw_stream_facts *facts)
 {
     SPW_ASSERT_LOCKED(&spw_recorder_lock);
     return facts->number ? facts->number : spw_stream_find_number_locked(facts);
 }
 
-/* The device is told of in the trace. */
+/* Writes the device's records, unless they are in the trace already. */
 void spw_define_device_locked(uint32_t device);
 
 uint32_t spw_event_number_locked(CUevent event);
 
-/* Kernels that were launched lately, each at a place of its own. */
+/* Kernels that were launched lately, in a small hash table. */
 struct spw_function_met {
     CUfunction function;
     uint32_t number;
-    const struct spw_kernel_types *types; /* NULL: they say nothing */
+    const struct spw_kernel_types *types; /* what the types of its parameters say; NULL: nothing */
 };
 enum { SPW_FUNCTIONS_MET = 256 };
 extern struct spw_function_met spw_functions_met[SPW_FUNCTIONS_MET] SPW_OURS;
@@ -79,7 +79,7 @@ static inline const struct spw_function_met *spw_function_place(CUfunction f)
     return &spw_functions_met[((uintptr_t)f >> 4 ^ (uintptr_t)f >> 12) % SPW_FUNCTIONS_MET];
 }
 
-/* The number of a kernel, 0 when it has not been met yet: then spw_function_ask(), without the lock, and
+/* Returns the number of a kernel, or 0 if it has not been met yet: then call spw_function_ask(), without the lock, and
  * spw_function_number_locked(). */
 static inline uint32_t spw_function_known_locked(CUfunction f)
 {
@@ -88,7 +88,7 @@ static inline uint32_t spw_function_known_locked(CUfunction f)
     return m->function == f && m->number ? m->number : spw_function_find_locked(f);
 }
 
-/* What the types of a kernel say that has a number, and was asked about last. NULL: nothing. */
+/* Returns what the types of a kernel say that has a number and was asked about last; NULL: nothing. */
 static inline const struct spw_kernel_types *spw_function_types_locked(CUfunction f)
 {
     const struct spw_function_met *m = spw_function_place(f);
@@ -107,17 +107,17 @@ uint32_t spw_function_number_locked(const struct spw_function_facts *facts);
 void spw_define_site_locked(uint32_t site, const struct spw_stack *stack);
 void spw_define_process_locked(void);
 
-/* Handles that are no more. */
+/* Forget handles that exist no more. */
 void spw_stream_number_gone_locked(CUstream stream);
 void spw_event_number_gone_locked(CUevent event);
 void spw_function_numbers_gone_locked(void);
 void spw_context_numbers_gone_locked(void);
 
-/* The calling thread has made another context current. */
+/* Call when the calling thread has made another context current. */
 void spw_stream_facts_changed(void);
 
 void spw_definitions_reset(void); /* for tests and forked children */
 
-/* The recorder's: puts a record into the trace. */
+/* Puts a record into the trace; the recorder defines it. */
 void spw_record_put_locked(const struct spw_record *record);
 #endif

@@ -32,7 +32,7 @@ static struct spw_extent_bin *make_bin(struct spw_extents *x, uint64_t number)
     return &(*leaf)[number & ((1 << LEAF_BITS) - 1)];
 }
 
-/* The number of extents of the bin that begin at or below an address. */
+/* Returns the number of extents of the bin that begin at or below an address. */
 static uint32_t rank(const struct spw_extent_bin *b, uint64_t address)
 {
     struct spw_extent *const *list = list_of(b);
@@ -47,14 +47,14 @@ static uint32_t rank(const struct spw_extent_bin *b, uint64_t address)
     return low;
 }
 
-/* Without a branch that nobody can foretell. */
+/* Searches without a branch that the processor could not predict. */
 static struct spw_extent *find_among(const struct spw_extent_bin *b, uint64_t address)
 {
     struct spw_extent *const *list = list_of(b);
     uint32_t count = b->count;
     if (count == 0)
         return NULL;
-    for (; count > 1; count -= count / 2) /* the last that begins at or below it is among these, or it is none */
+    for (; count > 1; count -= count / 2) /* if an extent holds the address, it is among these */
         list += list[count / 2]->start <= address ? count / 2 : 0;
     return address - (*list)->start < (*list)->bytes ? *list : NULL;
 }
@@ -149,7 +149,7 @@ void spw_extents_remove(struct spw_extents *x, struct spw_extent *e)
     set_aside(x, e);
 }
 
-/* An extent that reaches into [start, start + bytes), or NULL. */
+/* Returns an extent that reaches into [start, start + bytes), or NULL. */
 static struct spw_extent *overlapped(struct spw_extents *x, uint64_t start, uint64_t bytes)
 {
     struct spw_extent *e = spw_extents_find(x, start);

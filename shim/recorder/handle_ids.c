@@ -1,4 +1,4 @@
-/* handle_ids.c - handles by hash: open addressing, since each launch looks up two. */
+/* handle_ids.c - a hash table of handles, with open addressing, since each launch looks up two. */
 #include "handle_ids.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ static size_t start_of(const struct spw_handle_ids *set, uint64_t handle, uint64
     return (size_t)((handle ^ owner) * UINT64_C(0x9e3779b97f4a7c15) >> 32) & (set->room - 1);
 }
 
-/* Where the handle is, or the empty place where it belongs; the table is never full. */
+/* Returns the place of the handle, or the empty place where it belongs; the table is never full. */
 static struct spw_handle_id *place_of(const struct spw_handle_ids *set, uint64_t handle, uint64_t owner)
 {
     size_t i = start_of(set, handle, owner);
@@ -57,7 +57,7 @@ uint32_t spw_handle_id_of(struct spw_handle_ids *set, const void *handle, uint64
     return ++set->last;
 }
 
-/* What was pushed on by the one that goes moves up. */
+/* Removes the handle, and moves up those that it had displaced. */
 void spw_handle_id_gone(struct spw_handle_ids *set, const void *handle, uint64_t owner)
 {
     if (!spw_handle_id_find(set, handle, owner))

@@ -1,4 +1,4 @@
-/* iteration_finder.c - tells the iteration detector what happens, and follows its answers with marks and timing. */
+/* iteration_finder.c - tells the iteration detector what happens, and turns its answers into marks and timing. */
 #include "iteration_finder.h"
 
 #include "definitions.h"
@@ -12,14 +12,14 @@ enum { MAX_OPERATIONS = 1 << 20 };
 
 static struct spw_trace_follow *follow;
 
-/* Timing is switched on by the last operation of an iteration, so that the first of the next one is timed. */
+/* The last operation of an iteration switches timing on, so that the first of the next one is timed. */
 static enum { NOT_YET, NEXT_IS_TIMED, TIMED, ENOUGH } timing;
 static uint32_t iterations_left, timed_shape, timed_length;
-static uint64_t timed_from; /* the operation that timing began with */
+static uint64_t timed_from; /* number of the operation at which timing began */
 static bool said;
 static uint64_t hints;
 bool spw_iteration_finder_heeds_kernels;
-static uint64_t began_ns; /* the last iteration; 0: none, or something else was in between */
+static uint64_t began_ns; /* of the last iteration; 0: none, or something else was in between */
 
 struct spw_traced_iteration spw_traced;
 
@@ -62,7 +62,7 @@ void spw_iteration_finder_stop(void)
 void spw_iteration_finder_alloc(const struct spw_record_alloc *alloc)
 {
     if (follow)
-        (void)spw_follow_alloc(follow, alloc); /* what there is no memory for is not recognised, no more */
+        (void)spw_follow_alloc(follow, alloc); /* an allocation for which there is no memory here is only not recognised */
 }
 
 void spw_iteration_finder_free(uint64_t id)
@@ -83,8 +83,8 @@ static void stop_timing(uint64_t next_op)
     mark(SPW_MARK_TIMING_END, next_op, 0, 0);
 }
 
-/* What was taken for the iteration turned out to be a part of a longer one (a micro-batch, say): that one is timed as well.
- */
+/* True if what was taken for the iteration turned out to be a part of a longer one (a micro-batch, say): that one is timed
+ * as well. */
 static bool outgrown(const struct spw_iteration_place *place)
 {
     return timing == ENOUGH && timed_length && place->shape != timed_shape &&
@@ -101,7 +101,7 @@ void spw_iteration_finder_learned(void)
     }
 }
 
-/* The operation `number` was the last of an iteration. */
+/* Call for the last operation of an iteration. */
 static void iteration_ends(uint64_t number, const struct spw_iteration_place *place)
 {
     uint32_t shape = place->shape;

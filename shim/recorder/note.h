@@ -1,8 +1,8 @@
-/* note.h - how the wrapper of a noted call tells the recorder of it: for api.c and note_*.c.
+/* note.h - how the wrapper of a noted call tells the recorder about it; for api.c and note_*.c.
  *
- * For each line of calls.h of a kind with NOTE in its name there is spw_noted_<symbol>(), with the call's own parameters. Of
- * kind ..._THEN_NOTE it is called when the driver has done it; of kind NOTE_THEN_... before, because afterwards what the
- * call names means nothing any more. */
+ * For each line of calls.h of a kind with NOTE in its name there is spw_noted_<symbol>(), with the call's own parameters.
+ * For a kind ..._THEN_NOTE it is called after the driver call; for NOTE_THEN_... before it, since afterwards the call's
+ * arguments mean nothing any more. */
 #ifndef SPILLWAY_SHIM_NOTE_H
 #define SPILLWAY_SHIM_NOTE_H
 #include "calls.h"
@@ -19,8 +19,8 @@
 SPW_DRIVER_CALLS(X)
 #undef X
 
-/* The stream of a call is recognised by what cuda.h names its parameters, as its bytes are (count.h): inside a wrapper the
- * parameter hides the constant of that name here. A call that names none is on the default stream. */
+/* The stream of a call is recognised by the names that cuda.h gives its parameters, as its bytes are (count.h): in a
+ * wrapper, the parameter hides the constant of that name here. A call without such a parameter is on the default stream. */
 static const CUstream hStream = NULL;
 static const CUlaunchConfig *const config = NULL;
 

@@ -1,4 +1,5 @@
-/* note_copy.c - what copies and sets mean for a trace: both ends with their sizes, in which direction, how many bytes. */
+/* note_copy.c - what copies and sets mean for a trace: both ends with their sizes, the direction, and the number of
+ * bytes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,7 +44,8 @@ static void copy_end(struct copy *c)
         free(c->reach);
 }
 
-/* `span` bytes from the address on hold what is touched; both ends are given, in this order, that the direction shows. */
+/* Notes one end: what is touched lies within `span` bytes from the address on. Call for the destination first, then the
+ * source, since the direction follows from that order. */
 static void end(struct copy *c, CUdeviceptr a, size_t span, enum spw_access access)
 {
     if (c->count < c->room)

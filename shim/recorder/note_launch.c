@@ -1,4 +1,4 @@
-/* note_launch.c - what launches mean for a trace: the kernel, its shape, and all words of its parameters that could be
+/* note_launch.c - what launches mean for a trace: the kernel, its geometry, and all words of its parameters that could be
  * addresses. */
 #include <stdlib.h>
 
@@ -62,7 +62,7 @@ KERNEL_EX(cuLaunchKernelEx_ptsz)
 COOPERATIVE(cuLaunchCooperativeKernel)
 COOPERATIVE(cuLaunchCooperativeKernel_ptsz)
 
-/* Parameters and block were set by calls before: it may touch anything. */
+/* Parameters and block were set by earlier calls: the kernel may touch anything. */
 static void unparsed(CUfunction f, int width, int height)
 {
     struct spw_record r = {.op = {.grid = {(uint32_t)width, (uint32_t)height, 1}}};

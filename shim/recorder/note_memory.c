@@ -1,4 +1,4 @@
-/* note_memory.c - what the program's allocating and freeing means for a trace. */
+/* note_memory.c - what the program's allocations and frees mean for a trace. */
 #include "note.h"
 
 #define ALLOC(symbol, kind, params, address, bytes) \
@@ -18,8 +18,8 @@ ALLOC(cuMemAllocPitch_v2, SPW_ALLOC_PLAIN, (CUdeviceptr * p, size_t *pitch, size
       *p, *pitch *height)
 FREE(cuMemFree_v2, (CUdeviceptr p), p, false)
 
-/* Memory that a capture allocates comes into being with the launch of its graph, at an address that is the graph's for good:
- * it counts from here on. */
+/* Memory that a capture allocates comes into being when its graph is launched, at an address that the graph keeps: it
+ * counts from here on. */
 ALLOC(cuMemAllocAsync, SPW_ALLOC_ASYNC, (CUdeviceptr * p, size_t n, CUstream s), *p, n)
 ALLOC(cuMemAllocAsync_ptsz, SPW_ALLOC_ASYNC, (CUdeviceptr * p, size_t n, CUstream s), *p, n)
 ALLOC(cuMemAllocFromPoolAsync, SPW_ALLOC_ASYNC, (CUdeviceptr * p, size_t n, CUmemoryPool pool, CUstream s), *p, n)
@@ -43,7 +43,7 @@ void spw_noted_cuMemUnmap(CUdeviceptr p, size_t n)
     spw_record_free_range(p, n);
 }
 
-/* Asked for again and again, a variable stays the same. */
+/* A variable that is asked for repeatedly is noted once. */
 static void global(const CUdeviceptr *p, const size_t *n)
 {
     if (p && n)

@@ -1,4 +1,4 @@
-/* note_stream.c - waiting, order between streams, captures, and the end of handles, for a trace. */
+/* note_stream.c - waits, the order between streams, captures, and the end of handles, for a trace. */
 #include "capture.h"
 #include "ask.h"
 #include "live.h"
@@ -131,7 +131,7 @@ void spw_noted_cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph, CUgraphExec
     spw_record_instantiated(graph, exec);
 }
 
-/* Nobody knows any more what it touches. */
+/* It is not known any more what the graph touches. */
 #define CHANGED(symbol, what, ...) \
     void spw_noted_##symbol(__VA_ARGS__) \
     { \
@@ -167,7 +167,7 @@ void spw_noted_cuEventDestroy_v2(CUevent event)
     spw_record_event_gone(event);
 }
 
-/* Where spillway is live its hooks forget layouts by themselves. */
+/* If spillway is live, its hooks forget layouts themselves. */
 static void functions_gone(const void *owner)
 {
     if (!(spw_live & SPW_HOOKS))
@@ -202,8 +202,8 @@ void spw_noted_cuCtxDestroy_v2(CUcontext context)
     context_gone(context);
 }
 
-/* The primary context goes: its last holder lets go, or it is reset. Which context that is only the driver knows, and it is
- * asked in a way that does not make one. */
+/* The primary context goes: its last holder releases it, or it is reset. Only the driver knows which context that is; it is
+ * asked in a way that does not create one. */
 void spw_noted_cuDevicePrimaryCtxReset_v2(CUdevice device)
 {
     CUcontext context = NULL;

@@ -1,7 +1,7 @@
-/* nvtx.c - stands behind the beginnings of the program's NVTX ranges, and tells the recorder of those with the name.
+/* nvtx.c - receives the beginnings of the program's NVTX ranges, and tells the recorder of those with the name.
  *
- * Programs get the answers that NVTX promises: the depth of a thread's range in its domain, and range numbers of which none
- * comes twice. A registered text is NULL unless it is the name, which is what a program without a tool gets for each. */
+ * Programs get the answers that NVTX promises: the depth of a thread's range in its domain, and range numbers that are
+ * unique. A registered text is NULL unless it is the name; without a tool, a program gets NULL for each text. */
 #include "nvtx.h"
 
 #include <dlfcn.h>
@@ -18,16 +18,17 @@
 
 #define VARIABLE "NVTX_INJECTION64_PATH"
 
-enum { DOMAINS = 16 }; /* whose depths are told: the default one and the first that are made */
+enum { DOMAINS = 16 }; /* domains whose depths are counted: the default one and the first that are created */
 
 /* Constant once `asked` is set. */
 static char name[SPW_SETTINGS_HINT];
 static wchar_t wide_name[SPW_SETTINGS_HINT];
 static size_t length, wide_length;
-static bool prefix; /* the name is the beginning of one */
+static bool prefix; /* the name is only the beginning of one */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static char own_path[PATH_MAX]; /* of our file, from where the program was started; constant from before main() on */
-static int asked;               /* some NVTX of the program has called us */
+static char own_path[PATH_MAX]; /* path of our file, resolved from the folder where the program was started; constant before
+                                   main() begins */
+static int asked;               /* some NVTX in the program has called us */
 
 static char domains[DOMAINS], other_domain, registered; /* their addresses are handles */
 static unsigned domain_count = 1;
@@ -36,7 +37,7 @@ static _Thread_local int depths[DOMAINS] __attribute__((tls_model("initial-exec"
 
 /* ---- names ---- */
 
-/* The characters of UTF-8 as wide ones; bytes that are none stand for themselves. */
+/* Converts UTF-8 to wide characters; bytes that are not UTF-8 stand for themselves. */
 static size_t widen(const char *text, wchar_t *to)
 {
     size_t n = 0;
@@ -51,7 +52,7 @@ static size_t widen(const char *text, wchar_t *to)
     return n;
 }
 
-/* As the settings will say; the constructor is too early to read and judge all of them. */
+/* Returns what the settings will say; the constructor is too early to read and check all of them. */
 static bool trace_is_written(void)
 {
     const char *mode = getenv("SPILLWAY_MODE");
@@ -99,7 +100,7 @@ static bool is_event(const struct spw_nvtx_event *event)
 
 /* ---- what NVTX calls ---- */
 
-/* Which of `domains`; at least DOMAINS for one that is none of them. */
+/* Returns the index in `domains`; at least DOMAINS for a domain that is not in there. */
 static size_t index_of(const void *domain)
 {
     return domain ? (uintptr_t)domain - (uintptr_t)domains : 0;
@@ -243,7 +244,7 @@ void spw_nvtx_offer(void)
     setenv(VARIABLE, own_path, 0);
 }
 
-/* The library that hears the ranges in our place; NULL: none does. */
+/* Returns the library that receives the ranges in our place; NULL: none does. */
 static const char *other_library(void)
 {
     char real_path[PATH_MAX];

@@ -1,4 +1,4 @@
-/* pointer_map.c - addresses by allocation and offset, and the reach of graphs by handle. */
+/* pointer_map.c - addresses by allocation and offset, and what graphs touch by handle. */
 #include "pointer_map.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 enum { VARIABLES = 64 };
 
 static uint64_t words;                                /* in all allocations together */
-static uint64_t variables[VARIABLES], variable_count; /* where they begin; more of them than have room are counted only */
+static uint64_t variables[VARIABLES], variable_count; /* where they begin; those beyond the room are only counted */
 
 bool spw_pointer_map_any(void)
 {
@@ -21,7 +21,7 @@ bool spw_pointer_map_any(void)
 
 /* ---- addresses in allocations ---- */
 
-/* What stood in the range is replaced by the words that are given; without memory by none. */
+/* Replaces what stood in the range by the given words; without memory, by none. */
 static void replace(struct spw_extent *e, uint64_t offset, uint64_t bytes, const struct spw_stored_word *list,
                     uint32_t count)
 {
@@ -94,14 +94,14 @@ void spw_pointer_map_forget_all(struct spw_extent *e)
 /* ---- graphs ---- */
 
 struct graph {
-    const void *handle; /* a graph or an executable one */
+    const void *handle; /* a graph or an executable graph */
     struct spw_graph_reach reach;
     bool lost;
     UT_hash_handle hh;
 };
 
 static struct graph *graphs;
-static struct spw_graph_reach capture; /* of the captures under way, taken together */
+static struct spw_graph_reach capture; /* of all captures in progress together */
 static uint32_t capture_room;
 
 void spw_graphs_captured_locked(const struct spw_touch *touches, const uint64_t *addresses, uint32_t count, bool everything)

@@ -1,4 +1,5 @@
-/* recorder.c - what becomes of a noted call: a number for its handles, a place in the file, and what else is told of it. */
+/* recorder.c - handles noted calls: gives their handles numbers, puts records into the file, and informs the other
+ * parts. */
 #include "recorder.h"
 
 #include <errno.h>
@@ -26,7 +27,7 @@ enum { FLUSH_NS = 500000000, FLUSH_BEFORE_WAIT_NS = 50000000 };
 int spw_recording;
 _Thread_local struct spw_note spw_note_now __attribute__((tls_model("initial-exec")));
 
-/* Guarded by it. */
+/* Guarded by the recorder lock. */
 static struct spw_trace_writer *writer;
 static uint64_t next_op, flushed_ns, origin_ns;
 
@@ -45,7 +46,7 @@ static void stop_noting(void)
     __atomic_fetch_and(&spw_live, ~SPW_NOTES, __ATOMIC_RELAXED);
 }
 
-/* The end of recording, with the file as good as it can be left. */
+/* Ends recording, with the file in the best state that is possible. */
 static void give_up_locked(int r)
 {
     spw_warn("the trace ends here: %s; the program goes on" SPW_SEE("trace-not-written"), strerror(-r));
@@ -53,7 +54,7 @@ static void give_up_locked(int r)
     spw_timing_set(false);
 }
 
-/* A record longer than a trace can say is missing, and that is said. */
+/* A record that is too long for a trace is left out, and the trace says so. */
 static __attribute__((noinline, cold)) void put_failed_locked(int r)
 {
     const struct spw_record lost = {.kind = SPW_RECORD_LOST, .lost = {.records = 1}};
@@ -335,7 +336,7 @@ void spw_recorder_reset(void)
     next_op = flushed_ns = 0;
 }
 
-/* A thread that was ended in the middle of a record holds the lock for good: then the file stays as it is. */
+/* A thread that was ended in the middle of a record holds the lock for ever: then the file stays as it is. */
 __attribute__((destructor)) static void at_end(void)
 {
     if (!spw_recording || !spw_word_try_lock(&spw_recorder_lock, SPW_LOCK_RECORDER))

@@ -1,5 +1,5 @@
-/* recorder_lock.h - the lock of the recorder (rank SPW_LOCK_RECORDER): guards what its parts know, the sites, definitions
- * and hidden pointers included. No driver call is made with it. */
+/* recorder_lock.h - the lock of the recorder (rank SPW_LOCK_RECORDER): guards what its parts know, including sites,
+ * definitions and the pointer map. No driver call is made with it. */
 #ifndef SPILLWAY_SHIM_RECORDER_LOCK_H
 #define SPILLWAY_SHIM_RECORDER_LOCK_H
 #include "lock.h"

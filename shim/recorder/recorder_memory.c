@@ -1,4 +1,4 @@
-/* recorder_memory.c - which allocations the program has, and which addresses it puts into them. */
+/* recorder_memory.c - keeps the program's allocations, and the addresses that it stores in them. */
 #include <string.h>
 
 #include "definitions.h"
@@ -14,10 +14,10 @@
 
 struct spw_extents spw_recorder_extents;
 
-/* Guarded by the recorder's lock, as all that follows. */
+/* Guarded by the recorder's lock, like everything that follows. */
 static uint64_t last_alloc;
 
-/* Memory of each device that is allocated now, and the most so far; for the status page. */
+/* Memory of each device that is allocated now, and its peak; for the status page. */
 static uint64_t live_bytes[SPW_STATUS_DEVICES], live_bytes_peak[SPW_STATUS_DEVICES];
 
 /* ---- allocations ---- */
@@ -49,14 +49,14 @@ static void count_gone_locked(const struct spw_extent *e)
         live_bytes[e->device] -= e->bytes;
 }
 
-/* An allocation lies where this one was said to lie: its end went past us. */
+/* Another allocation lies where this one was noted, so its end was not seen. */
 static void stale(void *context, const struct spw_extent *e)
 {
     count_gone_locked(e);
     put_free_locked(e->id, 0);
 }
 
-/* The site of this call, walking the stack where it has to be; lets go of the lock meanwhile. */
+/* Returns the site of this call, and walks the stack if that is necessary; releases the lock meanwhile. */
 static uint32_t site_unlocking(uint64_t bytes)
 {
     struct spw_site_key key =
@@ -128,7 +128,7 @@ void spw_recorder_free(CUdeviceptr address, bool in_stream_order)
     spw_word_unlock(&spw_recorder_lock);
 }
 
-/* Unmapping may cover several neighbours. */
+/* Unmapping may cover several neighbouring allocations. */
 void spw_record_free_range(CUdeviceptr address, uint64_t bytes)
 {
     for (uint64_t at = 0; at < bytes;) {
@@ -186,7 +186,7 @@ static void learn_locked(struct spw_extent *to, uint64_t offset, const char *sou
     }
 }
 
-/* Host memory that can be read now. */
+/* True for host memory that can be read now. */
 static bool is_host(CUdeviceptr a, const struct spw_extent *e)
 {
     CUmemorytype type = 0;

@@ -1,6 +1,6 @@
-/* recorder_parts.h - where the parts of the recorder meet: recorder_memory.c knows the program's allocations,
- * recorder_touches.c finds out what an operation touches of them, recorder.c has the file and tells whoever else wants to
- * know. */
+/* recorder_parts.h - what the parts of the recorder share: recorder_memory.c knows the program's allocations,
+ * recorder_touches.c finds out which of them an operation touches, recorder.c writes the file and informs the other
+ * parts. */
 #ifndef SPILLWAY_SHIM_RECORDER_PARTS_H
 #define SPILLWAY_SHIM_RECORDER_PARTS_H
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 struct spw_status_page;
 
 extern struct spw_extents spw_recorder_extents SPW_OURS; /* the program's allocations */
-uint64_t spw_recorder_allocs_locked(void);               /* so many were recorded */
+uint64_t spw_recorder_allocs_locked(void);               /* the number of allocations recorded */
 void spw_recorder_fill_live_bytes(struct spw_status_page *page);
 void spw_recorder_memory_reset(void); /* for tests */
 
@@ -25,7 +25,7 @@ static inline bool spw_recorder_is_of_device(enum spw_alloc_kind kind)
     return kind != SPW_ALLOC_HOST;
 }
 
-/* Memory of a device, as far as we know: an address that nobody allocated is the host's. */
+/* True for memory of a device, as far as we know: an address that nobody allocated counts as the host's. */
 static inline bool spw_recorder_on_device(const struct spw_extent *e)
 {
     return e && spw_recorder_is_of_device((enum spw_alloc_kind)e->kind);
@@ -37,7 +37,7 @@ extern uint32_t spw_recorder_last_function SPW_OURS; /* of the last operation; 0
 
 /* ---- recorder.c ---- */
 
-/* An operation is complete: it gets its number, goes into the trace, and to the search for the iteration, with its touches
- * as spw_iteration_finder_op() wants them. */
+/* Completes an operation: gives it its number, and passes it to the trace and to the search for the iteration, with its
+ * touches as spw_iteration_finder_op() wants them. */
 void spw_record_op_locked(const struct spw_record *operation, const struct spw_iteration_touch *touches);
 #endif

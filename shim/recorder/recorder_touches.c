@@ -1,4 +1,4 @@
-/* recorder_touches.c - what an operation touches: what its addresses lie in, and what those lead to. */
+/* recorder_touches.c - finds what an operation touches: the allocations at its addresses, and those that these lead to. */
 #include "definitions.h"
 #include "capture.h"
 #include "known_reads.h"
@@ -12,7 +12,7 @@ enum { TOUCHES = 4096 };
 
 uint32_t spw_recorder_last_function;
 
-/* Guarded by the recorder's lock: what the operation at hand touches. */
+/* Guarded by the recorder's lock: what the present operation touches. */
 static struct spw_touch touches[TOUCHES];
 static struct spw_extent *touched[TOUCHES];
 static struct spw_iteration_touch touches_learned[SPW_FOLLOW_TOUCHES];
@@ -53,8 +53,8 @@ static inline enum spw_access access_of(const struct reads *reads, int hit)
     return reads->told >> hit & 1 ? SPW_ACCESS_READ : SPW_ACCESS_READ | SPW_ACCESS_BELIEVED;
 }
 
-/* Those of a launch that is given structures: a trace tells what it is known to touch, not what the stack had where nobody
- * filled them in. */
+/* Notes the addresses of a launch that is passed structures: the trace shows what it is known to touch, not what was left
+ * on the stack where nobody filled the structures in. */
 static void reach_known_locked(const struct spw_launch_hits *hits, const struct reads *reads)
 {
     for (int i = 0; i < hits->count; i++) {
@@ -65,7 +65,7 @@ static void reach_known_locked(const struct spw_launch_hits *hits, const struct 
     }
 }
 
-/* The addresses of a launch, the first of what it touches. No sizes are known; few are the usual case. */
+/* Notes the addresses of a launch, the first of what it touches. No sizes are known; usually there are few addresses. */
 static void reach_all_locked(const struct spw_launch_hits *hits, const struct reads *reads)
 {
     const CUdeviceptr *addresses = hits->list;
@@ -103,7 +103,7 @@ static void reach_variable(void *context, uint64_t start)
         touch_locked(e, 0, 0, SPW_ACCESS_BOTH);
 }
 
-/* What the addresses that lie in an allocation lead to, and so on: each allocation is looked into once. */
+/* Follows the addresses that are stored in the touched allocations, and so on: each allocation is visited once. */
 static void follow_locked(void)
 {
     static uint64_t walk;
@@ -184,7 +184,7 @@ static uint32_t number_function_unlocking(CUfunction f)
     return spw_function_find_locked(f); /* with what its types say */
 }
 
-/* As the kernel's type or the call of a library says, or as was found out. */
+/* Finds what the launch only reads: as the kernel's type or the library's call says, or as was found out. */
 static struct reads find_reads_locked(CUfunction f, const struct spw_launch_hits *hits)
 {
     const struct spw_kernel_types *types = hits->params && hits->count > 0 ? spw_function_types_locked(f) : NULL;
@@ -235,7 +235,7 @@ void spw_record_graph_launch(CUgraphExec exec)
             touch_locked(e, reach->list[i].address - e->start, 0, reach->list[i].access);
     }
     if (spw_pointer_map_any())
-        follow_locked(); /* what the tables hold now may be other than when it was captured */
+        follow_locked(); /* the tables may hold other addresses now than when the graph was captured */
     op_put_locked(&r, stream);
     spw_word_unlock(&spw_recorder_lock);
 }

@@ -1,4 +1,4 @@
-/* sites.c - walks stacks through libunwind, which the program must not see, and remembers them by hash. */
+/* sites.c - walks stacks with libunwind, which has to stay hidden from the program, and remembers them by hash. */
 #include "sites.h"
 
 #include <dlfcn.h>
@@ -12,8 +12,8 @@
 #include "walker.h"
 
 enum {
-    LOOK_AGAIN = 4096, /* a known key is walked at every power of two of its uses, and once in so many */
-    PLACES = 1 << 18   /* most that are remembered: contexts that never come again must not fill the memory */
+    LOOK_AGAIN = 4096, /* a known key is checked at every power of two of its uses, and once in so many */
+    PLACES = 1 << 18   /* the most that are remembered: contexts that never come again must not fill the memory */
 };
 
 struct site {
@@ -74,7 +74,7 @@ uint32_t spw_site_known_locked(struct spw_site_key key)
     return (uses & (uses - 1)) != 0 && uses % LOOK_AGAIN != 0 ? go_on(p->site) : 0;
 }
 
-/* True when the key alone does not tell. */
+/* Returns true if the key alone does not identify the site. */
 static bool place_is(uint64_t key, uint32_t site)
 {
     struct place *p = find_place(key);
@@ -120,7 +120,7 @@ struct spw_sites_counts spw_sites_counts_locked(void)
 /* ---- walking ---- */
 
 static spw_walker *walker;
-static uintptr_t own_start; /* our own code, which no stack shows, goes from here to _end */
+static uintptr_t own_start; /* our own code, which stacks leave out, is from here to _end */
 extern char _end[] __attribute__((visibility("hidden")));
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -1,9 +1,9 @@
-/* sites.h - where in the program an allocation comes from: call stacks, each kept once.
+/* sites.h - records where in the program an allocation comes from: call stacks, each kept once.
  *
  * Walking a stack takes microseconds, so it is done once for each place that can be told apart cheaply: by thread, depth of
- * the stack, caller and size. Two places that agree in all of that are found out by looking again, ever more rarely; from
- * then on what happened just before tells them apart, which in a loop is the same each time. Only where that does not do
- * either, each use is walked. */
+ * the stack, caller and size. Two places that agree in all of these are discovered by walking again, ever more rarely. From
+ * then on they are told apart by what happened just before, which in a loop is the same each time. Only if that does not
+ * suffice either, the stack is walked each time. */
 #ifndef SPILLWAY_SHIM_SITES_H
 #define SPILLWAY_SHIM_SITES_H
 #include <stdbool.h>
@@ -16,22 +16,23 @@ struct spw_stack {
     uint64_t frames[SPW_SITE_FRAMES];
 };
 
-/* What of a place can be had without walking. */
+/* What can be known of a place without walking the stack. */
 struct spw_site_key {
     uint64_t place, context;
 };
 
-/* `frame` is the address of a local variable of the wrapper, `before` a number for what happened last. The context is that
- * and the sites that the last keys turned out to have. Recorder lock held, in this and in the next two. */
+/* `frame` is the address of a local variable of the wrapper, `before` a number for what happened last. The key's context
+ * consists of that number and the sites of the last keys. Recorder lock held, in this and the next two functions. */
 struct spw_site_key spw_site_key_locked(const void *caller, const void *frame, uint64_t bytes, uint32_t before);
 
-/* The site known for a key, which has to be walked to be sure: 0 when there is none, or it is time to look again. */
+/* Returns the site known for a key; 0 if there is none, or it is time to check again: then the stack has to be walked. */
 uint32_t spw_site_known_locked(struct spw_site_key key);
 
-/* The site of a stack; *ret_new when it has not been seen before: the caller writes it down. 0: no memory. */
+/* Returns the site of a stack; *ret_new if it has not been seen before, and then the caller records it. 0: no memory. */
 uint32_t spw_site_learn_locked(struct spw_site_key key, const struct spw_stack *stack, bool *ret_new);
 
-/* Walks the calling thread's stack. Without libunwind on the machine all stacks are empty, said once. No lock held. */
+/* Walks the calling thread's stack. If the machine has no libunwind, all stacks are empty, which is logged once. No lock
+ * held. */
 void spw_site_walk(struct spw_stack *ret_stack);
 
 struct spw_sites_counts {

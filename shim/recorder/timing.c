@@ -1,4 +1,4 @@
-/* timing.c - pairs of events, kept for reuse by context. */
+/* timing.c - keeps pairs of events for reuse, by context. */
 #include "timing.h"
 
 #include <pthread.h>
@@ -18,7 +18,7 @@ struct spw_timed {
 atomic_bool spw_timing_now;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf; guards what follows */
 static struct spw_event_pool pool = {.element_bytes = sizeof(struct spw_timed), .quiet = true};
-static struct spw_event_pool origins = {/* `begin`: what start times of a context count from */
+static struct spw_event_pool origins = {/* `begin` is where start times of a context count from */
                                         .element_bytes = sizeof(struct spw_event_pair),
                                         .quiet = true,
                                         .single = true};
@@ -35,7 +35,7 @@ static void give(struct spw_event_pool *to, struct spw_event_pair *pair)
     spw_mutex_unlock(&lock);
 }
 
-/* The first event of a context is its origin, and stays. */
+/* The first event of a context is its origin, and is kept. */
 static bool has_origin(CUcontext context, CUstream stream)
 {
     spw_mutex_lock(&lock, SPW_LOCK_LEAF);
@@ -57,12 +57,12 @@ static CUcontext context_of(CUstream stream)
     CUcontext context = NULL, current = NULL;
     if (spw_driver.cuCtxGetCurrent(&current) != CUDA_SUCCESS)
         return NULL;
-    if ((uintptr_t)stream <= 2) /* a default stream: the current context's */
+    if ((uintptr_t)stream <= 2) /* a default stream of the current context */
         return current;
     return spw_driver.cuStreamGetCtx(stream, &context) == CUDA_SUCCESS && context == current ? context : NULL;
 }
 
-/* A pair whose `begin` is recorded. */
+/* Returns a pair whose `begin` is recorded. */
 static struct spw_event_pair *begin(CUcontext context, CUstream stream)
 {
     spw_mutex_lock(&lock, SPW_LOCK_LEAF);
@@ -79,7 +79,7 @@ static struct spw_event_pair *begin(CUcontext context, CUstream stream)
 
 struct spw_timed *spw_timing_begin(CUstream stream)
 {
-    if (!spw_timing_is_on() || spw_anything_captures()) /* making and asking events may be what ends the capture */
+    if (!spw_timing_is_on() || spw_anything_captures()) /* making or querying events could invalidate the capture */
         return NULL;
     CUcontext context = context_of(stream);
     return context ? (struct spw_timed *)begin(context, stream) : NULL;
