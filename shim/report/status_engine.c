@@ -1,4 +1,4 @@
-/* status_engine.c - the engine's figures, as the status page tells them. */
+/* status_engine.c - collects the engine's figures for the status page. */
 #include "status_engine.h"
 
 #include <string.h>
@@ -102,7 +102,7 @@ static void list_refusals(struct spw_status_page *p, const struct spw_device *d)
 }
 _Static_assert((int)SPW_STATUS_KERNEL == (int)SPW_REFUSAL_KERNEL, "a name fits");
 
-/* Seldom another one than the last time. */
+/* They seldom change. */
 static void fill_refusals(struct spw_status_page *p)
 {
     if (p->refusals_version == spw_refusals_changes)

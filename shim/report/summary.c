@@ -1,4 +1,4 @@
-/* summary.c - the line and the file at the end of the process. */
+/* summary.c - writes the line and the file at the end of the process. */
 #include "summary.h"
 
 #include <errno.h>
@@ -59,7 +59,7 @@ static void tell_device(const struct spw_device *d)
                  spw_summary_human(spw_moved.in_bytes, in, sizeof(in)), U(spw_tick));
 }
 
-/* The only device's line has all of it; several have what is counted for them together behind theirs. */
+/* A single device's line has everything; with several devices, a line of its own has what is counted for them together. */
 static void tell_planned(const struct spw_device *d, bool only)
 {
     char peak[32], budget[32], live[32], planned[704], carried[320] = "";
@@ -182,7 +182,7 @@ static void write_sought(FILE *f)
             U(s->looks), U(s->waits), U(s->sweeps), U(s->found), U(spw_seek_host_bytes_locked()));
 }
 
-/* As the JSON's strings have them. */
+/* Writes a text as a JSON string. */
 static void write_string(FILE *f, const char *text)
 {
     fputc('"', f);
@@ -298,7 +298,7 @@ __attribute__((destructor)) static void tell(void)
         return;
     spw_plan_follower_stop();
     if (!spw_try_lock())
-        return; /* a thread was ended in the middle of something: the figures may be half changed */
+        return; /* a thread was ended in the middle of something: the figures may be inconsistent */
     spw_kernel_profile_write_unlocking();
     tell_devices();
     tell_verified();

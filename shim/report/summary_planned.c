@@ -1,4 +1,4 @@
-/* summary_planned.c - the part of the summary about iterations that went by plan. */
+/* summary_planned.c - writes the part of the summary about iterations by plan. */
 #include "summary_planned.h"
 
 #include "arrivals.h"
@@ -43,7 +43,7 @@ static const char *human_time(double us, char *buffer, size_t size)
     return buffer;
 }
 
-/* What can be run again, and what most is kept for. */
+/* Says what can be run again, and what keeps most bytes from being dropped. */
 static const char *say_refused(const struct spw_device *d, char *buffer, size_t size)
 {
     const struct spw_refusals *r = d->refusals;
@@ -96,7 +96,7 @@ void spw_summary_say_carried(char *buffer, size_t size)
              U(spw_transfer_counts.late_count), U(spw_transfer_counts.cancelled_count), proofs, again);
 }
 
-/* A number of JSON, null where it is not known. */
+/* Writes a number of JSON; null if it is not known. */
 static void write_known(FILE *f, const char *name, double value, bool known)
 {
     if (known)
