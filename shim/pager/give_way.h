@@ -27,8 +27,8 @@ uint64_t spw_give_way_to_come_locked(const struct spw_device *d);
 uint64_t spw_give_way_lacking_locked(const struct spw_device *d, uint64_t needed_bytes);
 
 /* For when the host has no room for what would have to be evicted: returns how many bytes less the host would have to take
- * if spillway's own memory went, counted as one granule. Returns 0 if spillway holds none, or a dropped block could not be
- * made again without it. */
+ * if spillway's own memory went, counted as one granule. Returns 0 if spillway holds none, or a block without a
+ * copy is dropped. */
 uint64_t spw_give_way_displaced_locked(const struct spw_device *d);
 
 /* Gives some of that memory back, for an operation on the stream (NULL: for none). Returns true if some was given back. */
