@@ -1,15 +1,16 @@
-/* bounds.c - lower bounds for any schedule of model S+: the budget has to hold during each operation.
+/* bounds.c - computes lower bounds for any schedule of model S+: the budget has to hold during each operation.
  *
- * What is needed and does not fit during an operation is absent (needs.c), and cut.c says what that costs. At the end of the
- * iteration nothing runs, and what carries over and does not fit is absent: the persistent bound.
+ * The needed bytes that do not fit during an operation are absent (needs.c), and cut.c says what their absence costs. At the
+ * end of the iteration nothing runs, and the persistent bytes that do not fit are absent: the persistent bound.
  *
- * Spans. What is absent at operation j has gone out before it, and what is absent at a later one, q, comes in after that;
- * from the one to the other everything runs. So what passes before j, the durations j .. q and what passes after q add up to
- * a bound. Where copies hinder each other (cut.c), what j's items move after their last write counts behind q only if that
- * is no earlier than q, and what q's moved before their first use counts before j only if that is earlier than j.
+ * Spans. Bytes that are absent at operation j were copied out before it, and bytes that are absent at a later operation q
+ * are copied in after it; every operation from j to q has to run. So the time before j, the durations j .. q and the time
+ * after q add up to a bound. Where copies slow each other down (cut.c), the copies out that j's items need after their last
+ * write count after q only if that write is no earlier than q, and the copies in that q's items need before their first use
+ * count before j only if that use is earlier than j.
  *
- * Each operation gives a valid bound, so on large graphs only some are looked at: those where most is absent, others evenly
- * spread, and the neighbours of the best. */
+ * Every operation gives a valid bound, so on large graphs only some are examined: those with the most absent bytes, spread
+ * evenly, and the neighbours of the best one. */
 #include "bounds/bounds.h"
 
 #include <errno.h>
@@ -19,7 +20,7 @@
 #include "bounds/cut.h"
 #include "bounds/needs.h"
 
-/* ---- a sweep's life ---- */
+/* ---- creating and destroying a sweep ---- */
 
 static void sweep_finish(struct spw_sweep *s)
 {
@@ -50,7 +51,7 @@ static int sweep_init(struct spw_sweep *s)
 }
 /* ---- cuts ---- */
 
-/* Brings the active needs to operation `at`; `next` is the first that has not begun. */
+/* Updates the active needs for operation `at`. `next` is the first need that has not begun. */
 static void advance(struct spw_sweep *s, uint32_t at, uint32_t *next)
 {
     uint32_t kept = 0;
@@ -63,7 +64,8 @@ static void advance(struct spw_sweep *s, uint32_t at, uint32_t *next)
     s->active_count = kept;
 }
 
-/* Of what the items of a cut move on its other side: what goes out no earlier than `from`, and comes in before `until`. */
+/* Which copies of a cut's items count on its other side: copies out no earlier than `from_us`, copies in before
+ * `until_us`. */
 struct beside {
     double from_us, until_us;
 };
@@ -90,7 +92,7 @@ static void list_items(struct spw_sweep *s, const struct beside *beside)
             s->group_bytes[s->needs[s->active[i]].producer] = 0;
 }
 
-/* The time of the cut at operation `at`, whose needs are the active ones. */
+/* The time of the cut at operation `at`, for which the active needs have to be up to date. */
 static double cut_at(struct spw_sweep *s, uint32_t at, const struct beside *beside, struct spw_cut_sides *ret_sides)
 {
     const double total_us = s->head_us[s->graph->op_count];
@@ -124,7 +126,7 @@ static double cut_at(struct spw_sweep *s, uint32_t at, const struct beside *besi
     return spw_cut_time(&cut, &s->space, ret_sides);
 }
 
-/* The first operation with the most that is absent, of first .. end - 1. */
+/* The first of the operations first .. end - 1 with the most absent bytes. */
 static uint32_t fullest(const struct spw_sweep *s, uint32_t first, uint32_t end)
 {
     uint32_t best = first;
@@ -140,7 +142,7 @@ static bool goes_on(struct spw_sweep *s, const struct spw_bounds *bounds)
     return bounds->feasible && !s->cancelled;
 }
 
-/* Looks at one cut, the fullest, in each of the blocks of `block` operations from `first` on. Returns the best one. */
+/* Examines the cut with the most absent bytes in each block of `block` operations from `first` on. Returns the best cut. */
 static uint32_t look_at_cuts(struct spw_sweep *s, uint32_t first, uint32_t end, uint32_t block, struct spw_bounds *bounds)
 {
     uint32_t next = 0, best = first;
@@ -162,7 +164,7 @@ static uint32_t look_at_cuts(struct spw_sweep *s, uint32_t first, uint32_t end, 
     return best;
 }
 
-/* About so many items are looked at in all: half a second's worth. */
+/* About how many items are examined in all: half a second of work. */
 enum { WORK = 3000000 };
 
 static void look_at_all(struct spw_sweep *s, struct spw_bounds *bounds)
@@ -180,7 +182,7 @@ static void look_at_all(struct spw_sweep *s, struct spw_bounds *bounds)
     (void)look_at_cuts(s, first, end, 1 + (end - first) / (1 + ops / block), bounds);
 }
 
-/* What carries over and is absent when the iteration ends has gone out, and come in, in each iteration. */
+/* The persistent bytes that are absent when the iteration ends were copied out and in during it. */
 static void look_at_end(struct spw_sweep *s, struct spw_bounds *bounds)
 {
     const uint32_t end = s->graph->op_count;
@@ -200,7 +202,7 @@ struct span {
     double us;
 };
 
-/* As if nothing were absent anywhere. */
+/* Starts as if no bytes were absent anywhere. */
 static void begin_sides(struct spw_sweep *s)
 {
     const uint32_t ops = s->graph->op_count;
@@ -210,8 +212,8 @@ static void begin_sides(struct spw_sweep *s)
     }
 }
 
-/* The best span of what is known of the cuts; where copies hinder each other, what its ends move beside may count in part.
- */
+/* The best span of the cuts examined so far. `hindered`: counts the slowdown between copies, which may be valid only in
+ * part. */
 static struct span find_span(const struct spw_sweep *s, bool hindered)
 {
     struct span best = {0};
@@ -243,7 +245,7 @@ static struct spw_cut_sides sides_of(struct spw_sweep *s, uint32_t at, const str
     return sides;
 }
 
-/* With what its two ends move beside, as far as that is certain to hinder them. */
+/* The time of the span with the slowdown between copies, as far as it is certain to occur. */
 static double hindered_us(struct spw_sweep *s, const struct span *span)
 {
     if (!(s->absent[span->first] > 0) || !(s->absent[span->last] > 0))

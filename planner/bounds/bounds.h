@@ -1,27 +1,29 @@
-/* bounds.h - what no schedule can beat: lower bounds on an iteration's time within a budget, in closed form. */
+/* bounds.h - computes lower bounds on the time of an iteration within a budget, in closed form: no schedule is faster. */
 #ifndef SPILLWAY_PLANNER_BOUNDS_H
 #define SPILLWAY_PLANNER_BOUNDS_H
 #include "bounds/terms.h"
 #include "plan/graph.h"
 
 struct spw_bounds {
-    bool feasible;        /* false: some operation needs more than the budget, whatever is done */
+    bool feasible;        /* false: some operation needs more than the budget, whatever a schedule does */
     double time_us;       /* the sum of the durations */
-    double persistent_us; /* what carries over and does not fit has to come in and go out in each iteration */
-    double cut_us;        /* what cannot be there during one operation has to come back after it */
-    double span_us;   /* what cannot be there in one operation has gone out before it, what cannot be in a later one has to
-                       * come back after that, and what is in between has to run */
-    double best_us;   /* the largest of them */
-    const char *best; /* its name: "time", "persistent", "cut", "span" */
+    double persistent_us; /* the time to copy out and in, in each iteration, the persistent bytes that do not fit */
+    double cut_us;        /* the best cut: bytes that are absent during one operation have to come back after it */
+    /* The best span of two operations: bytes that are absent during the first were copied out before it, bytes that are
+     * absent during the second come back after it, and everything in between has to run. */
+    double span_us;
+    double best_us;   /* the largest of the four */
+    const char *best; /* the name of the largest: "time", "persistent", "cut", "span" */
 };
 
-/* Bounds for any schedule within `device_bytes` that copies or replays only if it may, where copies do not hinder each
- * other. 0 or -ENOMEM. */
+/* Bounds the time of every schedule within `device_bytes` that copies and replays only where it is allowed to. Assumes
+ * that copies do not slow each other down. Returns 0 or -ENOMEM. */
 int spw_bounds_find(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
                     struct spw_bounds *ret_bounds);
-/* The same on these terms. 0, -ENOMEM, -ECANCELED. */
+/* Like spw_bounds_find(), for the given machine and time limit. Returns 0, -ENOMEM or -ECANCELED. */
 int spw_bounds_within(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay,
                       const struct spw_bounds_terms *terms, struct spw_bounds *ret_bounds);
-/* The cut bound of each operation, op_count numbers: 0 where all fits, INFINITY where nothing can be done. 0 or -ENOMEM. */
+/* Computes the cut bound of each operation into ret_us[op_count]: 0 where everything fits, INFINITY where no schedule
+ * fits. Returns 0 or -ENOMEM. */
 int spw_bounds_of_ops(const struct spw_graph *graph, uint64_t device_bytes, bool may_copy, bool may_replay, double *ret_us);
 #endif

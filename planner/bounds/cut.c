@@ -1,44 +1,46 @@
-/* cut.c - the cut bound: what is absent during one operation was copied out before it and comes back in after it, or is
- * replayed.
+/* cut.c - the cut bound: bytes that are absent during one operation were copied out before it and are copied in after it, or
+ * are replayed.
  *
- * Of the V excess bytes let y be swapped and V - y replayed. With D, H, R the least time that copying out, copying in and
- * replaying so many bytes can take, taking items fractionally and the cheapest per byte first,
+ * Of the V excess bytes let y be swapped and V - y replayed. Let D, H and R be the least times that it takes to copy out,
+ * copy in and replay a given number of bytes, where items count fractionally and the cheapest per byte come first. Then
  *
  *     time(y) = max(head, made + D(y)) + op + max(tail + R(V - y), read + H(y))
  *
- * Proof. A copy in takes its bytes when it starts, and a copy out gives them back when it has ended. So at the operation's
- * start V bytes or more are absent that have left completely, and just before its end V or more that are not on their way.
- * What is absent at the start and copied in later was copied out before the start, which began when the first of it was
- * made: made + D(y), and all operations before have run. What is absent at the end and copied in later takes H(y) or more of
- * its lane after it, and behind the end of the last copy its reader and all operations after that have still to run: read +
- * H(y). What is not copied is replayed, after the operation as that holds the compute lane: tail + R(V - y). If the two sets
- * have different y, replays make up for the smaller one, and time() of that is a bound.
- * A persistent tensor may have begun on the host. Then it goes out after it has been written for the last time instead of
- * before the operation; or, if it is absent after its last use, it came in before its first instead of after the operation.
- * Either way the lane moves no item that is absent from the operation on until the first such write has ended (no_out), or
- * from the last such first use until the operation has ended (no_in), and those durations come on top of what the lane has
- * to do in the whole iteration: max(time(y), no_out + D_all(y), no_in + H_all(y)).
+ * Proof. A copy in takes its bytes when it starts, and a copy out gives them back when it has ended. So when the operation
+ * starts, at least V bytes are absent completely, and just before it ends, at least V bytes are absent and not on their way
+ * in. Bytes that are absent at the start and copied in later were copied out before the start, and no such copy began before
+ * the first of the items was made. That takes made + D(y), and all operations before have to run as well. Copying in the
+ * bytes that are absent at the end takes at least H(y) of its lane after the operation. After the end of the last of these
+ * copies, its reader and all operations after that reader have still to run: read + H(y). The other bytes are replayed after
+ * the operation, since the operation occupies the compute lane: tail + R(V - y). If the two sets have different y, replays
+ * make up for the smaller one, and time() of the smaller y is a bound. A persistent tensor may have started on the host.
+ * Then either it is copied out after its last write instead of before the operation, or, if it is absent after its last use,
+ * it was copied in before its first use instead of after the operation. So the copy-out lane moves no item from the
+ * operation on until the first such last write has ended (no_out), and the copy-in lane moves none from the last such first
+ * use until the operation has ended (no_in). Those durations add to what the lane has to do in the whole iteration:
+ * max(time(y), no_out + D_all(y), no_in + H_all(y)).
  *
- * Copies in both directions at once may be slower. Of copies that took O us out and I us in if alone, either lane needs
- * O + k I or more, and I + k O, k being the hindrance: at speed d < 1 while both run, and alone for a and b us, O = a + d c
- * and I = b + d c in a + b + c us, which is O + k I with k = (1 - d) / d, or more with k = 1 where that is less. What the
- * sets above move besides, on the other side of the operation, hinders what counts there. So before the operation pass D(y)
- * + k times what comes in, and after it H(y) + k times what goes out, but that no item moved before `made` or in the last
- * `read`:
+ * Copies in both directions at once may be slower. Let copies take O us out and I us in when they run alone, and let k be
+ * the hindrance. Then the lanes need at least O + k I and I + k O. At speed d < 1, let both lanes run for c us, and one
+ * alone for a and b us: O = a + d c and I = b + d c in a + b + c us, which is O + k I with k = (1 - d) / d, or more with k =
+ * 1 if that is less. The copies that the items need on the other side of the operation thus slow down the copies counted
+ * above. So the time before the operation is at least D(y) + k times the copies in there, and the time after it at least
+ * H(y) + k times the copies out there, except that no item moves before `made` or in the last `read`:
  *
  *     D'(y) + op + H'(y) + (1 - k) (made + read)
  *
- * with D' and H' as D and H, where an item costs besides k times what it moves on the other side. The same holds of the
- * three lanes over the whole iteration.
+ * D' and H' are D and H with k times the item's copies on the other side added to its cost. The same holds of the three
+ * lanes over the whole iteration.
  *
- * D, H and R are convex, so time(y) is, and so are the others. The least value over y of the largest is the bound. */
+ * D, H and R are convex, so time(y) and the other terms are too. The bound is the minimum over y of the largest term. */
 #include "bounds/cut.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* A curve is a list of points, the cheapest per byte first; then each holds the sums up to and with itself. */
+/* One point of a curve. A curve is a list of points, the cheapest per byte first; once complete, each point holds the
+ * sums up to and including itself. */
 struct spw_cut_point {
     double bytes, us, us_per_byte;
 };
@@ -80,7 +82,7 @@ static int by_price(const void *a, const void *b)
     return (p->us_per_byte > q->us_per_byte) - (p->us_per_byte < q->us_per_byte);
 }
 
-/* What is likely to be cheaper for each byte than the next class. */
+/* The price class of the item: items of a lower class are likely to cost less per byte. */
 static int class_of(const struct spw_cut_item *item, int which, double us)
 {
     const bool is_beside =
@@ -88,7 +90,8 @@ static int class_of(const struct spw_cut_item *item, int which, double us)
     return us == 0 ? 0 : is_beside ? 1 : 2;
 }
 
-/* Most curves have one price in each class: they need no sorting. Prices that differ by rounding count as the same. */
+/* Most curves have a single price within each class and need no sorting. Prices that differ only by rounding count as
+ * equal. */
 static struct curve make_curve(const struct spw_cut *cut, int which, struct spw_cut_point *points)
 {
     size_t count = 0;
@@ -111,10 +114,10 @@ static struct curve make_curve(const struct spw_cut *cut, int which, struct spw_
     return (struct curve){points, count};
 }
 
-/* The least time for `bytes`, which is at most what the curve has. */
+/* The least time for `bytes`, which may not exceed the end of the curve. */
 static double curve_at(const struct curve *curve, double bytes)
 {
-    size_t low = 0, high = curve->count; /* the first point that reaches so far */
+    size_t low = 0, high = curve->count; /* the first point at or above `bytes` */
     while (low < high) {
         const size_t middle = (low + high) / 2;
         if (curve->points[middle].bytes < bytes)
@@ -171,7 +174,7 @@ double spw_cut_time(const struct spw_cut *cut, const struct spw_cut_space *space
     double high = fmin(cut->excess_bytes, curve_end(&curves[OUT]));
     if (low > high)
         low = high;
-    if (ret_sides) /* all but what replays take is least where no more is swapped than has to be */
+    if (ret_sides) /* without the replays, the times are least where as little as possible is swapped */
         *ret_sides = sides_at(cut, curves, low, 0);
     for (int i = 0; i < 100 && high - low > 1e-12 * cut->excess_bytes; i++) {
         const double third = (high - low) / 3;
@@ -180,8 +183,9 @@ double spw_cut_time(const struct spw_cut *cut, const struct spw_cut_space *space
         else
             low += third;
     }
-    /* What is found lies above the least value by as much as time(y) changes within what is left: next to nothing. The ends
-     * are looked at too, where the least value often is: replaying the first part of a small item can be dear. */
+    /* The value found is above the minimum by no more than time(y) changes within the remaining interval, which is
+     * negligible. The ends are evaluated too, since the minimum often lies there: replaying the first part of a small
+     * item can be expensive. */
     const double inside = time_at(cut, curves, (low + high) / 2);
     return fmin(inside, fmin(time_at(cut, curves, low), time_at(cut, curves, high))) * (1 - 1e-9);
 }

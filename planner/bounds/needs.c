@@ -1,18 +1,18 @@
-/* needs.c - finds what is needed between the uses of each tensor, and what it costs when it is absent.
+/* needs.c - finds which tensors are needed between their uses, and what it costs when they are absent.
  *
- * A tensor is *needed* between two of its uses when the later one reads it, and past its last use (or before its first) when
- * it is persistent. During an operation the device holds what the operation touches and what may not leave. Of all else that
- * is needed, what does not fit is absent.
+ * A tensor is *needed* between two of its uses when the later one reads it. A persistent tensor is also needed after its
+ * last use and before its first. During an operation the device holds the tensors that the operation touches and those that
+ * may not be evicted. Of all other needed tensors, what does not fit has to be absent.
  *
- * What a tensor that is needed costs when it is absent during operation j:
- *  - Copied in after j, if it is read later; where it is only to be there at the end it may have begun on the host, and then
- * it was copied in before its first use, if that reads it.
- *  - Copied out before j, if something before j has written it. A persistent tensor that nothing has written yet may have
- * begun with a host copy; it then ends with one, which takes a copy out of what was written last, if anything writes it.
- *  - Replayed after j, if its producer may be: the producer's time, shared by all that it makes of what is needed at j,
- * since one replay brings them all back. What was updated in place needs older versions too: where nothing may be copied,
- * the replays of the whole chain down to the operation that wrote it without reading it, and where there is none it can't be
- * replayed. */
+ * A needed tensor that is absent during operation j costs one of these:
+ *  - A copy in after j, if a later operation reads it. If it only has to be there at the end, it may have started on the
+ * host; then it was copied in before its first use, if that use reads it.
+ *  - A copy out before j, if an operation before j has written it. A persistent tensor that no operation has written yet may
+ * have started with a host copy. It then ends with one too, which takes a copy out after its last write, if there is one.
+ *  - A replay after j, if its producer is replayable. This costs the producer's time, shared by all tensors that the
+ * producer makes and that are needed at j, since one replay brings them all back. A tensor that was updated in place needs
+ * its older versions too. Where copies are not allowed, the whole chain is replayed, from the operation that wrote the
+ * tensor without reading it; if there is no such operation, the tensor cannot be replayed. */
 #include "bounds/needs.h"
 
 #include <math.h>
@@ -33,7 +33,8 @@ static double touched_bytes(const struct spw_graph *graph, uint32_t op)
     return bytes;
 }
 
-/* What may not leave: always if it is persistent, otherwise from the start or its first use up to its last. */
+/* Adds the tensors that may not be evicted: persistent ones everywhere, others from the start or their first use to their
+ * last. */
 static void add_fixed(const struct spw_graph *graph, double *held)
 {
     for (uint32_t i = 0; i < graph->tensor_count; i++) {
@@ -62,16 +63,17 @@ void spw_sweep_look_at_ops(struct spw_sweep *s)
 
 /* ---- needs ---- */
 
-/* How the version of a tensor that is there after some of its uses came about. */
+/* How the version that a tensor has after some of its uses was made. */
 struct origin {
-    double made_us;    /* least time until it is there */
+    double made_us;    /* the earliest time at which the version exists */
     uint32_t producer; /* SPW_NO_INDEX: no replay brings it back */
     double replay_us,
-        before_us; /* of its producer, and of the updated versions' own producers that have to be replayed before it */
+        /* Time of its producer, and of the producers of earlier versions that have to be replayed first. */
+        before_us;
 };
 
-/* Where nothing may be copied, an update can only be repeated after all that made what it updates. Producers that make
- * other tensors too are left out of that sum: their replay may be charged to those. */
+/* Where copies are not allowed, an update can be repeated only after every operation that made the tensor that it
+ * updates. The sum leaves out producers that also make other tensors, since their replay may be charged to those. */
 static struct origin follow_write(const struct spw_sweep *s, const struct spw_graph_tensor *t, const struct spw_use *use,
                                   const struct origin *before)
 {
@@ -89,7 +91,7 @@ static struct origin follow_write(const struct spw_sweep *s, const struct spw_gr
     return o;
 }
 
-/* The need before use number `use`; use_count: past the last one. */
+/* Adds the need before use number `use`, or after the last use where that is use_count. */
 static void add_need(struct spw_sweep *s, const struct spw_graph_tensor *t, uint32_t use, const struct origin *origin)
 {
     const struct spw_graph *graph = s->graph;

@@ -1,46 +1,48 @@
-/* needs.h - when each tensor is needed, how much of that does not fit during each operation, and what it would cost to have
- * it absent: what bounds are made of. */
+/* needs.h - finds when each tensor is needed, how many of the needed bytes do not fit during each operation, and what
+ * their absence costs: the input of the bounds. */
 #ifndef SPILLWAY_PLANNER_NEEDS_H
 #define SPILLWAY_PLANNER_NEEDS_H
 #include "bounds/cut.h"
 #include "bounds/terms.h"
 #include "plan/graph.h"
 
-/* A tensor from one use to the next. It can be absent during the operations first .. last. */
+/* The interval between two uses of a tensor whose contents are still needed. The tensor can be absent during the
+ * operations first .. last. */
 struct spw_need {
-    uint32_t first, last; /* op_count: at the end of the iteration */
-    uint32_t producer;    /* SPW_NO_INDEX: can't be replayed */
+    uint32_t first, last; /* last is op_count where it has to be there at the end of the iteration */
+    uint32_t producer;    /* the operation whose replay makes it; SPW_NO_INDEX: it cannot be replayed */
     struct spw_cut_item item;
-    double made_us, read_us; /* least time until it is made; from its next reader to the end */
-    double out_from_us;      /* it may go out after this time instead of before the cut; INFINITY: it may not */
-    double in_until_us;      /* it may come in before this time instead of after the cut; 0: it may not */
-    double before_us;        /* of the replays that come before the producer's */
+    double made_us, read_us; /* the earliest time at which it is made; the least time from its next reader to the end */
+    double out_from_us;      /* it may be copied out after this time instead of before the cut; INFINITY: it may not */
+    double in_until_us;      /* it may be copied in before this time instead of after the cut; 0: it may not */
+    double before_us;        /* time of the replays that have to come before the producer's */
 };
 
-/* One look at a graph under one budget. */
+/* The state of the computation of the bounds, for one graph and one budget. */
 struct spw_sweep {
     const struct spw_graph *graph;
     double budget;
     bool may_copy, may_replay;
     struct spw_bounds_terms terms;
-    double hindrance; /* cut.h */
+    double hindrance; /* as in cut.h */
     bool cancelled;
-    double *head_us;        /* [op_count + 1]: durations of the operations before */
-    double *held;           /* [op_count + 1]: bytes of what may not leave, and of what is touched */
+    double *head_us; /* [op_count + 1]: sum of the durations of the operations before */
+    double *held; /* [op_count + 1]: bytes of the tensors that may not be evicted, and of those that the operation touches */
     double *absent;         /* [op_count + 1]: bytes that have to be absent; <= 0: none */
-    double *group_bytes;    /* [op_count]: of what an operation makes, bytes that are needed at this cut */
+    double *group_bytes;    /* [op_count]: bytes that the operation makes and that are needed at the current cut */
     bool *replayable;       /* [op_count] */
-    double written_us;      /* head of the end of the last operation that writes the tensor that is looked at */
-    struct spw_need *needs; /* in order of `first` */
+    double written_us;      /* when the last operation that writes the current tensor ends */
+    struct spw_need *needs; /* sorted by `first` */
     uint32_t need_count;
-    uint32_t *active, active_count; /* needs that cover the operation that the sweep is at */
+    uint32_t *active, active_count; /* the needs that include the current operation */
     struct spw_cut_item *items;
-    struct spw_cut_sides *sides; /* [op_count]: of the cuts that were looked at; of others, what the operations alone take */
+    /* [op_count]: the sides of the cuts computed so far; for other operations, the durations alone. */
+    struct spw_cut_sides *sides;
     struct spw_cut_space space;
 };
 
-/* Fills in what the sweep holds of each operation by itself. */
+/* Fills in the fields that depend on each operation alone. */
 void spw_sweep_look_at_ops(struct spw_sweep *s);
-/* After that: the needs, and what has to be absent. */
+/* Fills in the needs and the absent bytes. spw_sweep_look_at_ops() has to have run. */
 void spw_sweep_list_needs(struct spw_sweep *s);
 #endif
