@@ -9,7 +9,7 @@
 struct spw_cut_item {
     double bytes; /* > 0 */
     bool copied;  /* it can be copied out and in */
-    /* time of its copies out before, and in after, the operation; 0 where it may need none */
+    /* Time of its copies out before, and in after, the operation; 0 where it may need none. */
     double out_before_us, in_after_us;
     double out_us, in_us; /* time of its copies in the whole iteration */
     double replay_us;     /* compute time after the operation; INFINITY: it cannot be replayed */
@@ -22,7 +22,7 @@ struct spw_cut_space {
 };
 
 struct spw_cut {
-    /* durations of the operations before, of the operation itself, and of those after it */
+    /* Durations of the operations before, of the operation itself, and of those after it. */
     double head_us, op_us, tail_us;
     /* The earliest time at which one of the items that have to be copied out before the operation can exist. */
     double made_us;
@@ -40,7 +40,7 @@ struct spw_cut {
  * same or a later one, and the durations from the one to the other add up to a bound. */
 struct spw_cut_sides {
     double before_us, after_us;
-    /* including mutual slowdown of the copies: valid only when both are used together */
+    /* Including mutual slowdown of the copies: valid only when both are used together. */
     double before_beside_us, after_beside_us;
 };
 

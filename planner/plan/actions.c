@@ -1,4 +1,4 @@
-/* actions.c - ties the steps of a schedule to the operations that they come before. */
+/* actions.c - assigns each step of a schedule to the operation before which it happens. */
 #include "plan/actions.h"
 
 #include <errno.h>
@@ -8,17 +8,17 @@
 
 #include "plan/builder.h"
 
-/* One tensor, along the steps. */
+/* One tensor, while the steps are visited in order. */
 struct state {
-    uint32_t complete; /* position behind the step that completed what is there */
-    uint32_t used;     /* position behind the last step that needed it */
+    uint32_t complete; /* position after the step that completed its contents */
+    uint32_t used;     /* position after the last step that needed it */
 };
 
 struct moving {
     const struct spw_graph *graph;
     const struct spw_schedule *schedule;
     struct state *states;
-    uint32_t *position; /* of each step: the step before which it goes; itself where it stays */
+    uint32_t *position; /* for each step: the step before which it is put; its own index if it stays */
 };
 
 static void note_use(struct moving *m, const struct spw_step *step, uint32_t behind)
@@ -34,10 +34,10 @@ static void note_use(struct moving *m, const struct spw_step *step, uint32_t beh
     }
 }
 
-/* Where each step goes. Copies out keep their order, drops come behind the copy out that they follow. */
+/* Decides where each step goes. Copies out keep their order, and a drop comes after the copy out before it. */
 static void place(struct moving *m, bool may_hoist)
 {
-    uint32_t behind_out = 0; /* the last copy out */
+    uint32_t behind_out = 0; /* position after the last copy out */
     for (uint32_t i = 0; i < m->schedule->count; i++) {
         const struct spw_step *step = &m->schedule->steps[i];
         m->position[i] = i;
@@ -61,7 +61,8 @@ static void place(struct moving *m, bool may_hoist)
     }
 }
 
-/* In the order of their places; of those that go to the same place, as they stood, and all before what stays there. */
+/* Writes the steps in the order of their positions. Those that are moved to the same position keep their order, and come
+ * before the step that stays there. */
 static int rewrite(const struct moving *m, struct spw_step *steps)
 {
     const uint32_t count = (uint32_t)m->schedule->count;
@@ -72,7 +73,7 @@ static int rewrite(const struct moving *m, struct spw_step *steps)
         next[m->position[i] + 1]++;
     for (uint32_t i = 0; i < count; i++)
         next[i + 1] += next[i];
-    for (uint32_t i = 0; i < count; i++) /* what moved here comes from behind */
+    for (uint32_t i = 0; i < count; i++) /* steps that were moved here come from later positions */
         if (m->position[i] != i)
             steps[next[m->position[i]]++] = m->schedule->steps[i];
     for (uint32_t i = 0; i < count; i++)
@@ -82,7 +83,7 @@ static int rewrite(const struct moving *m, struct spw_step *steps)
     return 0;
 }
 
-/* Goes through the steps with a builder, which refuses what would not be valid. */
+/* Repeats the steps with a builder, which refuses an invalid one. */
 static int rebuild(const struct spw_graph *graph, const struct spw_step *steps, size_t count, uint64_t host_bytes,
                    struct spw_schedule *schedule)
 {

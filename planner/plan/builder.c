@@ -1,4 +1,4 @@
-/* builder.c - keeps account of what each step needs and leaves behind, in the order of the steps. */
+/* builder.c - tracks what each step needs and leaves behind, in the order of the steps. */
 #include "plan/builder.h"
 
 #include <errno.h>
@@ -44,7 +44,7 @@ int spw_builder_init(struct spw_builder *builder, const struct spw_graph *graph,
     }
     for (uint32_t i = 0; i < graph->tensor_count && r == 0; i++)
         if (graph->tensors[i].initial && !graph->tensors[i].persistent && graph->tensors[i].use_count == 0)
-            r = spw_build_drop(builder, i); /* nobody else would */
+            r = spw_build_drop(builder, i); /* no later step would */
     if (r < 0)
         spw_builder_finish(builder);
     return r;
@@ -77,7 +77,7 @@ static void after_read(struct spw_builder *b, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &b->graph->tensors[tensor];
     if (++b->places[tensor].next == t->use_count && !t->persistent && b->host_bytes != UINT64_MAX)
-        forget_host_copy(b, tensor); /* a replay may want it, but it would count until the end */
+        forget_host_copy(b, tensor); /* a replay may need it, but it would count until the end */
 }
 
 static void after_write(struct spw_builder *b, const struct spw_touched_tensor *write)
@@ -143,7 +143,7 @@ static bool may_rewrite(const struct spw_builder *b, const struct spw_touched_te
     const struct spw_graph_tensor *t = &b->graph->tensors[touch->tensor];
     const uint32_t there = b->places[touch->tensor].device;
     if (touch->in_place)
-        return !t->persistent; /* that it is there at the version wanted is asked for where it is read */
+        return !t->persistent; /* its version is checked where it is read */
     if (there == SPW_ABSENT || there == touch->version)
         return true;
     return !t->persistent && b->next_op > t->free_after;
@@ -238,7 +238,7 @@ int spw_build_drop_dead(struct spw_builder *builder, uint32_t op)
     return r;
 }
 
-/* ---- steps that are known ---- */
+/* ---- steps that are known to be possible ---- */
 
 static void repeat_op(struct spw_builder *b, uint32_t op)
 {
@@ -291,7 +291,7 @@ void spw_build_known(struct spw_builder *builder, struct spw_step step)
     }
 }
 
-/* What starts on the host leaves, and what starts clean has its host copy, before anything comes back. */
+/* Copies out and drops what started on the host or clean, before anything is copied in. */
 static int bring_out(struct spw_builder *b, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &b->graph->tensors[tensor];

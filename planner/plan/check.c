@@ -1,4 +1,4 @@
-/* check.c - carries timed events out on paper, instant by instant, and stops at the first that breaks a rule of model S+. */
+/* check.c - executes timed events on paper, instant by instant, and stops at the first that breaks a rule of model S+. */
 #include "plan/check.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 
 #include "plan/check_steps.h"
 
-/* ---- events in the order of time ---- */
+/* ---- events in order of time ---- */
 
 static int lane_of(uint32_t kind)
 {
@@ -49,7 +49,7 @@ static bool begin(struct spw_checker *c, const struct spw_instant_event *timed)
                                 : spw_check_begin_h2d(c, timed->event, event->id);
 }
 
-/* Ends what ends at `instant` or before. */
+/* Ends the running events that end at `instant` or before. */
 static void end_until(struct spw_checker *c, size_t instant)
 {
     for (int lane = SPW_LANE_COMPUTE; lane < SPW_LANES; lane++) {
@@ -67,7 +67,8 @@ static void end_until(struct spw_checker *c, size_t instant)
     }
 }
 
-/* Events of one instant: drops, then starts, up to one that takes no time; then again with what stands behind it. */
+/* Handles the events of one instant: drops, then starts, up to and including an event that takes no time; then the same
+ * for the events after it. */
 static bool pass_instant(struct spw_checker *c, const struct spw_instant_event *timed, size_t count)
 {
     for (size_t first = 0, end; first < count; first = end) {
@@ -98,10 +99,10 @@ static bool pass_all(struct spw_checker *c, const struct spw_instant_event *time
     return true;
 }
 
-/* ---- how long host copies are wanted ---- */
+/* ---- how long host copies are needed ---- */
 
-/* From the end to the start: which copy is the last to need its tensor's host copy, and which host copies are wanted at the
- * start. */
+/* Goes from the end to the start and finds which copy is the last that needs its tensor's host copy, and which host
+ * copies are needed at the start. */
 static void look_ahead(struct spw_checker *c, const uint8_t *start, const struct spw_instant_event *timed, size_t count)
 {
     for (uint32_t i = 0; i < c->graph->tensor_count; i++)

@@ -1,4 +1,4 @@
-/* check_steps.c - the rules of model S+, one event at a time: what it needs, and what it leaves behind. */
+/* check_steps.c - applies the rules of model S+ to one event at a time: what it needs and what it leaves behind. */
 #include "plan/check_steps.h"
 
 #include <stdarg.h>
@@ -10,7 +10,7 @@ bool spw_check_refuse(struct spw_checker *c, enum spw_fault fault, size_t event,
     va_start(list, format);
     c->result->fault = fault;
     c->result->event = event;
-    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): a false alarm, when several files are looked at in one go */
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): a false alarm, when several files are analysed in one go */
     (void)vsnprintf(c->result->message, sizeof c->result->message, format, list);
     va_end(list);
     return false;

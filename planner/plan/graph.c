@@ -1,4 +1,4 @@
-/* graph.c - takes an iteration in, refuses what makes no sense in it, and derives versions, uses and sums. */
+/* graph.c - collects an iteration, refuses an invalid one, and derives versions, uses and sums. */
 #include "plan/graph.h"
 
 #include <errno.h>
@@ -60,7 +60,7 @@ int spw_graph_add_op(struct spw_graph *graph, const struct spw_graph_op *op, con
     return 0;
 }
 
-/* ---- what makes no sense ---- */
+/* ---- refusing an invalid graph ---- */
 
 __attribute__((format(printf, 3, 4))) static int refuse(struct spw_graph_problem *ret_problem, const char *path,
                                                         const char *format, ...)
@@ -68,7 +68,7 @@ __attribute__((format(printf, 3, 4))) static int refuse(struct spw_graph_problem
     va_list list;
     va_start(list, format);
     (void)snprintf(ret_problem->path, sizeof ret_problem->path, "%s", path);
-    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): a false alarm, when several files are looked at in one go */
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): a false alarm, when several files are analysed in one go */
     (void)vsnprintf(ret_problem->expected, sizeof ret_problem->expected, format, list);
     va_end(list);
     return -EINVAL;
@@ -147,12 +147,12 @@ static int check_op(const struct spw_graph *graph, uint32_t index, struct spw_gr
     return 0;
 }
 
-/* ---- what follows ---- */
+/* ---- deriving versions, uses and sums ---- */
 
-/* While the operations are gone through: what is known of one tensor. */
+/* The state of one tensor while its operations are visited in order. */
 struct passed {
     uint32_t version;
-    uint32_t read_by, written_by; /* the last operation + 1, 0: none */
+    uint32_t read_by, written_by; /* the last such operation + 1; 0: none */
     uint32_t uses;
 };
 
@@ -252,7 +252,8 @@ static int find_uses(struct spw_graph *graph, struct spw_graph_problem *ret_prob
     return r;
 }
 
-/* The most that is alive at once, and the least that has to be at once, from what begins and ends at each operation. */
+/* Computes the most bytes that are alive at once, and the most that an operation needs, from what begins and ends at each
+ * operation. */
 static void sum_up(struct spw_graph *graph, int64_t *alive, int64_t *held)
 {
     int64_t alive_now = (int64_t)graph->persistent_bytes, held_now = 0;
@@ -277,7 +278,8 @@ static void sum_up(struct spw_graph *graph, int64_t *alive, int64_t *held)
     }
 }
 
-/* What may not leave is held from the start, or its first use, up to its last use; where it is persistent, always. */
+/* Marks when the tensor is alive and when it is held. A tensor that may not be evicted is held from the start, or its
+ * first use, to its last use; if it is persistent, always. */
 static void mark_tensor(const struct spw_graph *graph, const struct spw_graph_tensor *t, int64_t *alive, int64_t *held)
 {
     const int64_t bytes = (int64_t)t->bytes;
@@ -292,7 +294,7 @@ static void mark_tensor(const struct spw_graph *graph, const struct spw_graph_te
         held[graph->uses[t->first_use + t->use_count - 1].op + 1] -= bytes;
 }
 
-/* A copy takes no longer than an operation may. */
+/* Checks that no copy takes longer than an operation may. */
 static int check_copies(const struct spw_graph *graph, struct spw_graph_problem *ret_problem)
 {
     for (uint32_t i = 0; i < graph->tensor_count; i++) {
@@ -381,7 +383,7 @@ uint32_t spw_graph_use_from(const struct spw_graph *graph, uint32_t tensor, uint
 uint32_t spw_graph_producer(const struct spw_graph *graph, uint32_t tensor, uint32_t version)
 {
     const struct spw_graph_tensor *t = &graph->tensors[tensor];
-    uint32_t low = 0, high = t->use_count; /* the last use with a version below the wanted one writes it */
+    uint32_t low = 0, high = t->use_count; /* the last use with a version below the wanted one is its producer */
     while (low < high) {
         const uint32_t middle = (low + high) / 2;
         if (graph->uses[t->first_use + middle].version < version)

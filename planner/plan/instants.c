@@ -1,4 +1,4 @@
-/* instants.c - sorts starts and ends by time, and gathers what is too close together to be told apart. */
+/* instants.c - sorts starts and ends by time, and groups those that are too close together to be told apart. */
 #include "plan/instants.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static double tolerance(const struct point *points, size_t count, double duratio
     return fmax(1e-9 * fmin(whole, durations), 1e-6);
 }
 
-/* Numbers the instants in `timed`, which is in the order given, and says how many there are. */
+/* Numbers the instants in `timed`, which is in the caller's order. Returns how many there are. */
 static size_t number_instants(struct spw_instant_event *timed, struct point *points, size_t count, double durations)
 {
     const double apart = tolerance(points, count, durations);
@@ -55,7 +55,8 @@ static size_t number_instants(struct spw_instant_event *timed, struct point *poi
     return instant + 1;
 }
 
-/* By instant, else in the order given: counts how many begin at each, then puts each in its place. */
+/* Sorts by instant, and within one by the caller's order: counts how many events begin at each instant, then puts each in
+ * its place. */
 static int put_in_order(const struct spw_instant_event *timed, size_t count, size_t instants,
                         struct spw_instant_event *ordered)
 {

@@ -1,4 +1,4 @@
-/* lineage.c - walks from a tensor back to what is alive, each operation once. */
+/* lineage.c - walks from a tensor back to tensors that are alive, visiting each operation once. */
 #include "plan/lineage.h"
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 struct spw_lineage {
     const struct spw_graph *graph;
-    uint32_t *seen;                     /* for each operation: the walk that met it last */
-    uint32_t walk, wanted;              /* the tensor that this walk is for */
-    uint32_t ops[SPW_LINEAGE_MOST_OPS]; /* met in this walk; those from `next` on have not been looked at */
+    uint32_t *seen;                     /* for each operation: the last walk that visited it */
+    uint32_t walk, wanted;              /* wanted: the tensor of this walk */
+    uint32_t ops[SPW_LINEAGE_MOST_OPS]; /* visited in this walk, in order */
     uint32_t count;
     uint32_t retained[SPW_LINEAGE_MOST_OPS]; /* tensors */
     uint32_t retained_count;
@@ -46,14 +46,14 @@ static uint32_t version_at(const struct spw_graph *graph, uint32_t tensor, uint3
     return next < t->use_count ? graph->uses[t->first_use + next].version : t->last_version;
 }
 
-/* Nobody uses it from `at` on, and it does not carry over. */
+/* Returns true if no operation from `at` on uses the tensor, and it does not carry over. */
 static bool is_over(const struct spw_graph *graph, uint32_t tensor, uint32_t at)
 {
     const struct spw_graph_tensor *t = &graph->tensors[tensor];
     return !t->persistent && graph->uses[t->first_use + t->use_count - 1].op < at;
 }
 
-/* The touch of the tensor among those that `op` writes. */
+/* Returns the entry of the tensor among the writes of `op`, or NULL. */
 static const struct spw_touched_tensor *write_of(const struct spw_graph *graph, uint32_t op, uint32_t tensor)
 {
     const struct spw_touched_tensor *writes = &graph->touched[graph->ops[op].first_write];
@@ -63,7 +63,7 @@ static const struct spw_touched_tensor *write_of(const struct spw_graph *graph, 
     return NULL;
 }
 
-/* Replayed, an operation leaves its side buffers alone. */
+/* Returns true if a replay of the operation leaves the tensor alone as a side buffer. */
 static bool is_side(const struct spw_graph *graph, uint32_t op, uint32_t tensor)
 {
     const struct spw_touched_tensor *write = write_of(graph, op, tensor);
@@ -84,7 +84,7 @@ uint32_t spw_lineage_first_maker(const struct spw_graph *graph, uint32_t tensor,
     return first;
 }
 
-/* Puts the operation that makes it on the list; false: it can't be made again. */
+/* Adds the operation that makes this version to the list. Returns false if it cannot be recomputed. */
 static bool want(struct spw_lineage *lineage, uint32_t tensor, uint32_t version, uint32_t at)
 {
     const uint32_t op = spw_lineage_maker(lineage->graph, tensor, version);
@@ -110,7 +110,7 @@ static bool list_retained(struct spw_lineage *lineage, uint32_t tensor)
     return true;
 }
 
-/* Dead, and yet at hand: it was kept for that, or would be. */
+/* Returns true if a dead tensor counts as available, since it is retained or would be. */
 static bool is_retained(struct spw_lineage *lineage, const struct spw_touched_tensor *touch,
                         const struct spw_lineage_terms *terms)
 {
@@ -139,7 +139,7 @@ static bool want_inputs(struct spw_lineage *lineage, uint32_t index, const struc
         const struct spw_touched_tensor *touch = &graph->touched[op->first_read + i];
         if (touch->side)
             continue;
-        if (touch->in_place) { /* the version before, which is nowhere any more */
+        if (touch->in_place) { /* the version before, which exists nowhere any more */
             const bool may_change = touch->tensor == lineage->wanted || is_over(graph, touch->tensor, at);
             if (!may_change || !want(lineage, touch->tensor, touch->version, at))
                 return false;
@@ -156,7 +156,7 @@ static bool want_inputs(struct spw_lineage *lineage, uint32_t index, const struc
         if (touch->side || is_over(graph, touch->tensor, at))
             continue;
         if (touch->tensor != lineage->wanted && version_at(graph, touch->tensor, at) != touch->version)
-            return false; /* it holds something newer that is still wanted */
+            return false; /* it holds a newer version that is still needed */
     }
     return true;
 }

@@ -1,6 +1,6 @@
-/* none.c - the planner that saves nothing: every tensor stays from its allocation to its last use.
+/* none.c - the planner that saves no memory: every tensor stays from its allocation to its last use.
  *
- * Guarantees the shortest time possible, and -ENOSPC where that does not fit. */
+ * Guarantees the shortest time possible, or -ENOSPC where that does not fit. */
 #include "plan/builder.h"
 #include "plan/plan.h"
 

@@ -1,4 +1,4 @@
-/* own.c - sums and shares of a budget. */
+/* own.c - computes sums and shares of a budget. */
 #include "plan/own.h"
 
 uint64_t spw_stash_bytes(uint64_t budget_bytes, uint64_t granule_bytes)
@@ -20,7 +20,7 @@ uint64_t spw_own_rest(const struct spw_own *own, uint64_t budget_bytes, bool may
     return budget_bytes > bytes ? budget_bytes - bytes : 0;
 }
 
-/* The stash grows by steps, so this ends where one more would not be taken. */
+/* The stash grows in steps, so the loop ends where a larger budget needs no larger stash. */
 uint64_t spw_own_budget_for(const struct spw_own *own, uint64_t rest_bytes, bool may_replay)
 {
     uint64_t budget_bytes = rest_bytes + taken(own, rest_bytes, may_replay);
@@ -29,7 +29,7 @@ uint64_t spw_own_budget_for(const struct spw_own *own, uint64_t rest_bytes, bool
     return budget_bytes;
 }
 
-/* Where little is lacking, most of it is left to the plan all the same. */
+/* Where little is lacking, the plan still gets most of the reserve. */
 uint64_t spw_own_to_plan_with(const struct spw_graph *graph, uint64_t rest_bytes, double reserve)
 {
     const uint64_t usual = (uint64_t)((double)rest_bytes * reserve);

@@ -1,4 +1,4 @@
-/* peaks.c - the most bytes at once on the device and in host copies, once each step of a schedule has its time. */
+/* peaks.c - computes the most bytes at once on the device and in host copies, from the times of a schedule's steps. */
 #include "plan/peaks.h"
 
 #include <errno.h>
@@ -7,10 +7,10 @@
 
 enum { ENDS, DROPS, STARTS }; /* the order within one instant */
 
-/* What a step's start, or its end, does to the bytes that are taken. */
+/* How the start or the end of a step changes the bytes in use. */
 struct change {
     double at_us;
-    size_t part; /* of an instant: what takes no time ends one part, and all that stands behind it is in the next */
+    size_t part; /* of an instant: a step that takes no time ends one part, and later steps belong to the next */
     int order;
     size_t step;
     int64_t device_bytes, host_bytes;
@@ -28,7 +28,7 @@ static int compare_changes(const void *a, const void *b)
     return (x->step > y->step) - (x->step < y->step);
 }
 
-/* What a step that starts takes on the device, or a drop gives back. `there` follows the steps. */
+/* Returns the bytes that a starting step takes on the device, or a drop gives back. `there` is updated step by step. */
 static int64_t device_bytes(const struct spw_graph *graph, const struct spw_step *step, bool *there)
 {
     if (step->kind == SPW_STEP_D2H)
@@ -50,9 +50,9 @@ static int64_t device_bytes(const struct spw_graph *graph, const struct spw_step
     return bytes;
 }
 
-/* From the end to the start. `last`, for each step: it is a copy, and with its end nobody wants the tensor's host copy any
- * more: none that comes later reads it, and it need not be there at the end. `wanted`, for each tensor: what there is at the
- * start. */
+/* Goes from the end to the start. Sets `last` for each copy after which the tensor's host copy is no longer needed: no
+ * later copy reads it, and it need not exist at the end. On return, `wanted` says for each tensor whether its host copy
+ * is needed at the start. */
 static void find_last_copies(const struct spw_graph *graph, const struct spw_schedule *schedule, bool *last, bool *wanted)
 {
     for (uint32_t i = 0; i < graph->tensor_count; i++)
@@ -67,8 +67,8 @@ static void find_last_copies(const struct spw_graph *graph, const struct spw_sch
     }
 }
 
-/* What a step that starts takes on the host, or gives back. `counted` follows the steps: the host copy takes memory. Whether
- * the step's end gives it back is said in `last`. */
+/* Returns the bytes that a starting step takes on the host, or gives back. `counted` is updated step by step: the host
+ * copy takes memory. `last` then says whether the end of the step gives the memory back. */
 static int64_t host_bytes(const struct spw_graph *graph, const struct spw_step *step, bool *counted, bool *last)
 {
     int64_t bytes = 0;
@@ -83,7 +83,7 @@ static int64_t host_bytes(const struct spw_graph *graph, const struct spw_step *
     if (step->kind != SPW_STEP_OP)
         return bytes;
     const struct spw_graph_op *op = &graph->ops[step->id];
-    for (uint32_t i = 0; i < op->write_count; i++) { /* makes it stale */
+    for (uint32_t i = 0; i < op->write_count; i++) { /* the write makes the host copy stale */
         const uint32_t tensor = graph->touched[op->first_write + i].tensor;
         bytes -= counted[tensor] ? (int64_t)graph->tensors[tensor].bytes : 0;
         counted[tensor] = false;
@@ -91,7 +91,7 @@ static int64_t host_bytes(const struct spw_graph *graph, const struct spw_step *
     return bytes;
 }
 
-/* Each step's start, in the order of the steps; `changes` has room for as many ends behind them. */
+/* Lists the start of each step, in the order of the steps. `changes` has room for as many ends after them. */
 static void list_starts(const struct spw_graph *graph, const struct spw_schedule *schedule, const double *start_us,
                         bool *there, bool *counted, bool *last, struct change *changes)
 {
@@ -111,7 +111,7 @@ static int compare_steps(const void *a, const void *b)
     return (x->step > y->step) - (x->step < y->step);
 }
 
-/* Puts the starts in the parts of their instants, and appends the ends of the copies that give host memory back. */
+/* Assigns the starts to parts of their instants, and appends the ends of the copies that give host memory back. */
 static size_t list_ends(const struct spw_graph *graph, const struct spw_schedule *schedule, const double *end_us,
                         const bool *last, struct change *changes)
 {
@@ -140,7 +140,7 @@ static int64_t more(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* What is there at the start: counted whether it is wanted or not, and what nobody wants is given back at once. */
+/* Counts what exists at the start. A host copy that is not needed counts, and gives its memory back at once. */
 static void place_at_start(const struct spw_graph *graph, const struct spw_schedule *schedule, bool *there, bool *counted,
                            struct change *ret_start, uint64_t *ret_host_bytes)
 {

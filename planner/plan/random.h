@@ -1,4 +1,4 @@
-/* random.h - numbers that look random and are the same for the same seed (splitmix64: Steele, Lea, Flood 2014). */
+/* random.h - generates pseudo-random numbers that are the same for the same seed (splitmix64: Steele, Lea, Flood 2014). */
 #ifndef SPILLWAY_PLANNER_RANDOM_H
 #define SPILLWAY_PLANNER_RANDOM_H
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* ranked.h - things in the order of a value, of which the greatest is taken first, and those of one value in their own
- * order. */
+/* ranked.h - a priority queue: the item with the greatest value comes first, and among equal values the one with the
+ * lowest index. */
 #ifndef SPILLWAY_PLANNER_RANKED_H
 #define SPILLWAY_PLANNER_RANKED_H
 #include <stdbool.h>
@@ -11,7 +11,7 @@ struct spw_ranked {
     uint32_t index;
 };
 
-/* A heap; its first item is the greatest. The owner sees to it that there is room. */
+/* A binary heap with the greatest item first. Its owner makes sure that there is room. */
 struct spw_ranking {
     struct spw_ranked *items;
     size_t count;
@@ -31,7 +31,7 @@ static inline void spw_ranked_push(struct spw_ranking *ranking, double value, ui
     ranking->items[i] = item;
 }
 
-/* Takes the first away; there is one. */
+/* Removes the first item. The heap may not be empty. */
 static inline void spw_ranked_pop(struct spw_ranking *ranking)
 {
     const struct spw_ranked moved = ranking->items[--ranking->count];

@@ -1,9 +1,9 @@
-/* schedule.h - what is to be done in which order: recorded operations, replays, copies and drops, as one list of steps.
+/* schedule.h - lists what to do in which order: recorded operations, replays, copies and drops, as one list of steps.
  *
  * The order is the order of issue. Each step goes to its lane (operations and replays: compute; copies: one lane for each
- * direction) and starts there as soon as the lane is free, what it needs is there, and its memory is. Memory is handed
- * out in the order of the list: a step gets its bytes before any later step gets its own, and only what earlier steps
- * drop makes room for it. So a schedule says nothing about times, and stays right whatever the durations turn out to be. */
+ * direction). It starts as soon as the lane is free and its inputs and its memory are available. Memory is handed out in the
+ * order of the list: a step gets its bytes before any later step does, and only drops before it make room for it. A schedule
+ * contains no times, so it remains valid whatever the durations turn out to be. */
 #ifndef SPILLWAY_PLANNER_SCHEDULE_H
 #define SPILLWAY_PLANNER_SCHEDULE_H
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct spw_step {
     uint32_t id;   /* index of the operation, or of the tensor */
 };
 
-/* Where a persistent tensor is when the iteration begins and, again, when it has ended. */
+/* Where a persistent tensor is when the iteration begins, and again when it has ended. */
 enum spw_start { SPW_START_DEVICE, SPW_START_HOST, SPW_START_CLEAN /* on the device, with a valid host copy */ };
 
 struct spw_schedule {
@@ -27,19 +27,20 @@ struct spw_schedule {
     uint8_t *start; /* enum spw_start for each tensor; SPW_START_DEVICE for those that are not persistent */
 };
 
-/* A step with the time at which it starts. A drop takes no time. */
+/* A step with its start. A drop takes no time. */
 struct spw_timed_step {
     uint32_t kind, id;
     double start_us;
 };
 
-int spw_schedule_init(struct spw_schedule *schedule, const struct spw_graph *graph); /* empty; all start on the device */
+/* Makes an empty schedule in which all tensors start on the device. Returns 0 or -ENOMEM. */
+int spw_schedule_init(struct spw_schedule *schedule, const struct spw_graph *graph);
 void spw_schedule_finish(struct spw_schedule *schedule);
-int spw_schedule_add(struct spw_schedule *schedule, enum spw_step_kind kind, uint32_t id); /* 0 or -ENOMEM */
-/* Makes room for so many steps in all. 0 or -ENOMEM. */
+int spw_schedule_add(struct spw_schedule *schedule, enum spw_step_kind kind, uint32_t id); /* returns 0 or -ENOMEM */
+/* Makes room for `room` steps in all. Returns 0 or -ENOMEM. */
 int spw_schedule_reserve(struct spw_schedule *schedule, size_t room);
 int spw_schedule_copy(struct spw_schedule *to, const struct spw_schedule *from, const struct spw_graph *graph);
 
-/* The name used in files: "op", "replay", "d2h", "h2d", "drop". */
+/* Returns the name that files use: "op", "replay", "d2h", "h2d", "drop". */
 const char *spw_step_name(enum spw_step_kind kind);
 #endif

@@ -1,4 +1,4 @@
-/* slots.c - classes of sizes, and the slabs that a course of allocations takes. */
+/* slots.c - computes classes of sizes, and the slabs that a sequence of allocations needs. */
 #include "plan/slots.h"
 
 enum { CLASS_STEP = 256, LINEAR_CLASSES = 8, SLOTS_WANTED = 8, FEW = 256 };

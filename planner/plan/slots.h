@@ -1,4 +1,5 @@
-/* slots.h - how small allocations share device memory: their sizes fall into classes, and a slab has slots of one class. */
+/* slots.h - says how small allocations share device memory: sizes fall into classes, and each slab has slots of one
+ * class. */
 #ifndef SPILLWAY_PLANNER_SLOTS_H
 #define SPILLWAY_PLANNER_SLOTS_H
 #include <stdbool.h>
@@ -7,35 +8,38 @@
 
 enum { SPW_SLOT_CLASSES = 96 };
 
-/* Sizes 256, 512, … 2048, then four steps for each doubling: at most a fifth is lost to rounding. */
+/* The class of a size. The classes are 256, 512, … 2048 bytes, then four steps for each doubling: rounding wastes at most
+ * a fifth. */
 unsigned spw_slot_class(size_t bytes);
 size_t spw_slot_class_bytes(unsigned class);
 
-/* How large a slab is that is made for an allocation of that size, on a device that hands out granules. */
+/* Returns the size of a slab that is made for an allocation of `bytes`, on a device with granules of `granule_bytes`. */
 size_t spw_slot_slab_bytes(size_t granule_bytes, size_t bytes);
 
-/* A slab takes a granule at least. One for such small allocations has so many slots that a few allocations of each of many
- * sizes take as many granules, and hardly anything of them: these share. */
+/* Returns true if allocations of this size share slabs with other sizes. A slab takes at least one granule, so one for
+ * very small allocations has many slots, and a few allocations of each of many sizes would take a granule per size and
+ * leave nearly all of it unused. */
 bool spw_slot_is_shared(size_t slab_bytes, size_t bytes);
 
-/* Classes whose free slots do for an allocation: from its own up to this one, which does not. */
+/* The free slots that an allocation may use are those of the classes from its own up to, but not including, the returned
+ * one. */
 unsigned spw_slot_class_end(size_t granule_bytes, size_t bytes);
 
-/* The class of the slots of a slab that is made for an allocation. The first one that is shared has few slots, so that those
- * of other sizes can share it; `has_wide`: there is a slab of spw_slot_wide_class(). */
+/* The class of the slots of a slab that is made for an allocation. The first shared slab has the few, large slots of
+ * spw_slot_wide_class(), so that allocations of other sizes can use them. `has_wide`: there is such a slab already. */
 unsigned spw_slot_wide_class(size_t slab_bytes);
 unsigned spw_slot_class_of_new(size_t slab_bytes, size_t bytes, bool has_wide);
 
-/* ---- what allocations come to that are made and freed in some order ---- */
+/* ---- the slabs that a sequence of allocations and frees needs ---- */
 
-struct spw_slots { /* begins with `granule_bytes` and all else 0 */
+struct spw_slots { /* initially all 0 except `granule_bytes` */
     uint64_t granule_bytes;
-    uint64_t bytes; /* of all slabs so far: none goes */
+    uint64_t bytes; /* of all slabs so far; slabs are never freed */
     uint64_t free[SPW_SLOT_CLASSES];
-    bool has[SPW_SLOT_CLASSES]; /* a slab of the class */
+    bool has[SPW_SLOT_CLASSES]; /* there is a slab of the class */
 };
 
-/* An allocation of `bytes` (above 0, below 2^40). Its class, for giving it back. */
+/* Takes a slot for an allocation of `bytes` (above 0, below 2^40). Returns its class, for spw_slots_give(). */
 unsigned spw_slots_take(struct spw_slots *slots, size_t bytes);
 void spw_slots_give(struct spw_slots *slots, unsigned class);
 #endif

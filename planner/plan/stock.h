@@ -1,6 +1,6 @@
-/* stock.h - memory that is handed out in the order of a schedule's steps, and comes back in the order of time.
+/* stock.h - models memory that is handed out in the order of a schedule's steps and given back in the order of time.
  *
- * In the header for the sake of the search, which times schedules by the thousand. */
+ * All functions are inline because the search times thousands of schedules. */
 #ifndef SPILLWAY_PLANNER_STOCK_H
 #define SPILLWAY_PLANNER_STOCK_H
 #include <errno.h>
@@ -8,30 +8,32 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct spw_freed { /* what comes back, and when */
+struct spw_freed { /* bytes that are given back, and when */
     double at_us;
     uint64_t bytes;
 };
 
-/* What comes back comes nearly in order: behind operations, which end one after the other, and behind copies, which do so
- * too. So there are two rows, and a heap for what fits at the end of neither. What comes back at the same instant is one. */
+/* Memory is given back nearly in order: after operations, which end one after the other, and after copies, which do so
+ * too. So there are two queues, and a heap for entries that fit at the end of neither. Entries of the same time are
+ * merged. */
 enum { SPW_FREED_ROWS = 2 };
 
 struct spw_freed_row {
-    struct spw_freed *list; /* its owner makes room for all that ever comes back */
-    size_t first, end;      /* those that have not been taken yet */
+    struct spw_freed *list; /* its owner makes room for all entries */
+    size_t first, end;      /* the entries that are still to be taken */
 };
 
 struct spw_stock {
-    uint64_t bytes, used_bytes; /* used: what was handed out, less what was taken back */
+    uint64_t bytes, used_bytes; /* used: bytes handed out, less those taken back */
     struct spw_freed_row rows[SPW_FREED_ROWS];
     struct spw_freed *heap; /* the earliest first; its owner makes room */
     size_t heap_count;
-    double from_us;   /* nothing that is handed out from here on is there before */
-    double waited_us; /* when the last of what the last taking waited for came back; 0: it did not wait */
+    double from_us; /* the earliest time at which bytes that are handed out next are free */
+    /* When the last of the bytes that the latest take waited for was given back; 0: it did not wait. */
+    double waited_us;
 };
 
-/* All of it is there, and nothing is to come back. */
+/* Starts with all bytes free and nothing to be given back. */
 static inline void spw_stock_begin(struct spw_stock *stock)
 {
     stock->used_bytes = stock->heap_count = 0;
@@ -79,7 +81,7 @@ static inline struct spw_freed spw_stock_pop_heap(struct spw_stock *stock)
     return earliest;
 }
 
-/* Takes the earliest away; false: there is none. */
+/* Removes the earliest entry. Returns false if there is none. */
 static inline bool spw_stock_earliest(struct spw_stock *stock, struct spw_freed *ret_earliest)
 {
     struct spw_freed_row *best = NULL;
@@ -95,7 +97,8 @@ static inline bool spw_stock_earliest(struct spw_stock *stock, struct spw_freed 
     return best;
 }
 
-/* Hands out so many bytes, which are there at from_us. 0; -ENOSPC: not even after all that comes back. */
+/* Hands out `bytes`, which are free at from_us. Returns 0, or -ENOSPC if they are not free even when everything has been
+ * given back. */
 static inline int spw_stock_take(struct spw_stock *stock, uint64_t bytes)
 {
     stock->waited_us = 0;

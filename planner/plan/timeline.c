@@ -1,4 +1,4 @@
-/* timeline.c - times a schedule in one pass: lanes that become free, bytes that come free in the order of time. */
+/* timeline.c - times a schedule in one pass, with the times at which lanes and memory become free. */
 #include "plan/timeline.h"
 
 #include <errno.h>
@@ -12,12 +12,12 @@
 #include "plan/stock.h"
 
 struct tensor_time {
-    double ready_us;    /* its bytes are complete on the device */
-    double used_us;     /* the last that read or wrote it has ended; its copy out too */
-    double copied_us;   /* the last copy out has ended */
-    double dropped_us;  /* it was absent from then on */
-    bool there, copied; /* on the device; there is a host copy */
-    bool counted;       /* the host copy takes host memory; only looked at where that is limited */
+    double ready_us;    /* when its bytes are complete on the device */
+    double used_us;     /* when the last step that used it, or copied it out, has ended */
+    double copied_us;   /* when the last copy out has ended */
+    double dropped_us;  /* when it became absent */
+    bool there, copied; /* on the device; has a host copy */
+    bool counted;       /* its host copy takes host memory; only used where that is limited */
 };
 
 struct interval {
@@ -30,15 +30,16 @@ struct spw_timer {
     struct tensor_time *tensors;
     struct spw_stock device, host;
     bool is_host_limited;
-    double lane_us[3];  /* compute, out, in: free from then on */
-    double host_us;     /* the host submits the next step then */
-    double *started_us; /* of the last run_ahead compute steps, a ring; NULL: not asked for */
+    double lane_us[3];  /* compute, out, in: when the lane becomes free */
+    double host_us;     /* when the host can submit the next step */
+    double *started_us; /* starts of the last run_ahead compute steps, a ring; NULL: run_ahead is 0 */
     size_t compute_steps;
-    struct interval *copies[2], *other[2]; /* this pass's, and the pass's before, where duplex < 1 */
+    struct interval *copies[2], *other[2]; /* of this pass, and of the pass before; where duplex < 1 */
     size_t copy_count[2], other_count[2];
-    size_t room; /* of what is freed, copies and other */
+    size_t room; /* of the stocks, copies and other */
     double limit_us,
-        work_us; /* in a pass, a time above the limit is not looked for; what the compute lane has to do in all */
+        /* A pass stops at a time above limit_us. work_us is the sum of the compute lane's work. */
+        work_us;
 };
 
 enum { COMPUTE, OUT, IN };
@@ -48,14 +49,14 @@ static double later(double a, double b)
     return a > b ? a : b;
 }
 
-/* ---- memory, in the order of time ---- */
+/* ---- memory, in order of time ---- */
 
-/* Hands out so many bytes of the device's; device.from_us is then the time from which they are there. */
+/* Takes device memory. Afterwards device.from_us is the time at which it is free. */
 static int take(struct spw_timer *tl, uint64_t bytes)
 {
     if (spw_stock_take(&tl->device, bytes) < 0)
         return -ENOSPC;
-    if (tl->machine.map_us > 0) /* the host waits itself before it maps the memory somewhere else */
+    if (tl->machine.map_us > 0) /* the host itself waits before it maps the memory elsewhere */
         tl->host_us = later(tl->host_us, tl->device.waited_us);
     tl->host_us += tl->machine.map_us;
     return 0;
@@ -78,7 +79,7 @@ static void give_back_host(struct spw_timer *tl, uint32_t tensor, double at_us)
     spw_stock_give_back(&tl->host, later(at_us, t->copied_us), tl->graph->tensors[tensor].bytes);
 }
 
-/* A recorded operation makes the host copies of what it writes stale, and of what it is the last to use, superfluous. */
+/* Gives back the host copies that a recorded operation makes stale by a write, and those that it is the last to use. */
 static void give_back_host_copies(struct spw_timer *tl, uint32_t index, double at_us)
 {
     const struct spw_graph_op *op = &tl->graph->ops[index];
@@ -92,7 +93,7 @@ static void give_back_host_copies(struct spw_timer *tl, uint32_t index, double a
 
 /* ---- copies ---- */
 
-/* How long a copy takes that starts then: slower while the other direction is busy. */
+/* Returns how long a copy takes that starts at `start_us`: it is slower while the other lane is busy. */
 static double copy_us(const struct spw_timer *tl, int lane, uint32_t tensor, double start_us)
 {
     const struct spw_graph_tensor *t = &tl->graph->tensors[tensor];
@@ -174,7 +175,7 @@ static int time_op(struct spw_timer *tl, const struct spw_graph_op *op, bool is_
         if (is_replay && writes[i].side)
             continue;
         t->there = true;
-        t->copied &= is_replay; /* what a recorded operation writes makes the host copy stale */
+        t->copied &= is_replay; /* a write by a recorded operation makes the host copy stale */
         t->ready_us = end_us;
         t->used_us = later(t->used_us, end_us);
     }
@@ -275,13 +276,14 @@ static int place_at_start(struct spw_timer *tl, const uint8_t *start)
     return tl->device.used_bytes > tl->device.bytes ? -ENOSPC : 0;
 }
 
-/* The compute lane has that much left to do, whatever else it waits for. What adding up may be off by does not count. */
+/* Returns true if the work that the compute lane has left exceeds the limit, whatever else it waits for. Allows for
+ * rounding errors of the sums. */
 static bool is_late(const struct spw_timer *tl, double done_us)
 {
     return (tl->lane_us[COMPUTE] + (tl->work_us - done_us)) * (1 - 1e-9) > tl->limit_us;
 }
 
-/* One pass over all steps. `starts` may be NULL. */
+/* Times all steps once. `starts` may be NULL. */
 static int run(struct spw_timer *tl, const struct spw_schedule *schedule, double *starts, struct spw_timing *timing,
                size_t *ret_stuck)
 {
@@ -321,7 +323,7 @@ static int run(struct spw_timer *tl, const struct spw_schedule *schedule, double
     return r;
 }
 
-/* ---- a timer's life ---- */
+/* ---- creating and destroying a timer ---- */
 
 static void finish_stock(struct spw_stock *stock)
 {
@@ -373,7 +375,8 @@ static int make_stock_room(struct spw_stock *stock, size_t had, size_t room)
     return r;
 }
 
-/* Each step drops or copies once at most; host copies come back no more often than they are made, or were at the start. */
+/* Each step drops or copies at most once, and each host copy that is made, or exists at the start, gives its memory back
+ * at most once. */
 static int make_room(struct spw_timer *tl, size_t steps)
 {
     if (steps <= tl->room)
@@ -390,7 +393,7 @@ static int make_room(struct spw_timer *tl, size_t steps)
     return 0;
 }
 
-/* Whether all copies end where they did in the pass before, or need no second look: nothing goes in the other direction. */
+/* Returns true if all copies end as in the pass before, or if all copies go in one direction and need no second pass. */
 static bool is_settled(const struct spw_timer *tl, double time_us)
 {
     if (tl->copy_count[0] == 0 || tl->copy_count[1] == 0)
@@ -405,8 +408,8 @@ static bool is_settled(const struct spw_timer *tl, double time_us)
     return true;
 }
 
-/* Where copies in one direction slow down those in the other, each pass takes the other direction's from the pass before,
- * until they agree. In the first one nothing is slowed down, so that no later one takes less time. */
+/* Where copies slow each other down, each pass uses the other direction's copies from the pass before, until two passes
+ * agree. In the first pass nothing is slowed down, so no later pass takes less time. */
 static int run_passes(struct spw_timer *tl, const struct spw_schedule *schedule, uint64_t budget_bytes, double limit_us,
                       double *ret_start_us, struct spw_timing *ret_timing, size_t *ret_stuck)
 {
@@ -419,7 +422,7 @@ static int run_passes(struct spw_timer *tl, const struct spw_schedule *schedule,
     tl->limit_us = limit_us;
     int r = run(tl, schedule, ret_start_us, ret_timing, ret_stuck ? ret_stuck : &stuck);
     r = r == 0 && ret_timing->time_us * (1 - 1e-9) > limit_us ? -ETIME : r;
-    tl->limit_us = INFINITY; /* a later pass may be above what the last one comes to */
+    tl->limit_us = INFINITY; /* a later pass may take longer than the last one will */
     for (int pass = 1; pass < MOST_PASSES && r == 0 && tl->machine.duplex < 1 && !is_settled(tl, ret_timing->time_us);
          pass++) {
         for (int i = 0; i < 2; i++) {
