@@ -1,5 +1,5 @@
-/* course.c - cuts one iteration out of what was recorded: who belongs to it, when each is used, and who takes whose place in
- * the next one. */
+/* course.c - cuts one iteration out of a recording: which tensors belong to it, when each is used, and which one takes
+ * the place of which in the next iteration. */
 #include "course/course.h"
 
 #include <errno.h>
@@ -53,15 +53,16 @@ int spw_course_copy(const struct spw_course *course, struct spw_course **ret_cou
     return -ENOMEM;
 }
 
-/* ---- who belongs to it ---- */
+/* ---- which tensors belong to the iteration ---- */
 
 struct cut {
     const struct spw_recorded *recorded;
     struct spw_course *course;
-    uint32_t *number; /* by recorded tensor: as in course->hits */
+    uint32_t *number; /* by recorded tensor: its number as in course->hits */
 };
 
-/* Freed before the first operation: that was the end of the iteration before. Allocated behind the last: the next one's. */
+/* A tensor freed before the first operation belongs to the previous iteration, one allocated after the last to the next
+ * one. */
 static bool belongs(const struct cut *cut, uint32_t index)
 {
     const struct spw_recorded_tensor *t = &cut->recorded->tensors[index];
@@ -99,7 +100,7 @@ static void number_tensors(struct cut *cut)
     }
 }
 
-/* Those that some operation of the course touches, in the order in which that happens first. */
+/* Adds a touch of a small tensor. Small tensors are numbered in the order of their first touches. */
 static void take_small_touch(struct cut *cut, struct spw_course_call *call, const struct spw_course_touch *touch)
 {
     struct spw_course *course = cut->course;
@@ -167,7 +168,7 @@ static void take_all(struct cut *cut)
         take_op(cut, op);
 }
 
-/* ---- who takes whose place ---- */
+/* ---- which tensor takes the place of which ---- */
 
 struct candidate {
     uint64_t bytes;
@@ -184,8 +185,8 @@ static int by_bytes_and_order(const void *a, const void *b)
 
 enum role { STAYS, LEAVES, LEAVES_LATE, WAS_LATE, IS_LATE, OTHER };
 
-/* LEAVES: comes from the iteration before, and is freed. STAYS: lives on into the next. WAS_LATE, IS_LATE: is freed behind
- * the last operation, of the iteration before or of this one. LEAVES_LATE: both LEAVES and IS_LATE. */
+/* LEAVES: comes from the previous iteration and is freed. STAYS: lives on into the next. WAS_LATE, IS_LATE: is freed
+ * after the last operation, of the previous iteration or of this one. LEAVES_LATE: both LEAVES and IS_LATE. */
 static enum role role_of(const struct cut *cut, uint32_t index)
 {
     const struct spw_recorded_tensor *t = &cut->recorded->tensors[index];
@@ -212,7 +213,8 @@ static uint32_t list_role(const struct cut *cut, enum role role, struct candidat
     return count;
 }
 
-/* Takes from `list` one for each of the same size in `others`, the first ones first. The number of those left. */
+/* Removes from `list` one entry for each entry of the same size in `others`, the first ones first. Returns how many are
+ * left. */
 static uint32_t take_away(struct candidate *list, uint32_t count, const struct candidate *others, uint32_t other_count)
 {
     uint32_t left = 0, o = 0;
@@ -227,7 +229,7 @@ static uint32_t take_away(struct candidate *list, uint32_t count, const struct c
     return left;
 }
 
-/* `stays` will be in the place of `leaves` when the iteration comes again. */
+/* Records that `stays` takes the place of `leaves` when the iteration comes again. */
 static void follow(struct cut *cut, uint32_t leaves, uint32_t stays)
 {
     struct spw_course_tensor *tensors = cut->course->tensors;
@@ -240,8 +242,8 @@ static void follow(struct cut *cut, uint32_t leaves, uint32_t stays)
     }
 }
 
-/* Those that leave, and those whose free was late and this time has not come yet, against those that stay: of each size the
- * first with the first, and so on. Each list has room for all tensors. */
+/* Pairs the tensors that leave, and those whose free was late last time and is still due this time, with those that stay:
+ * within each size the first with the first, and so on. Each list has room for all tensors. */
 static void pair(struct cut *cut, struct candidate *leave, struct candidate *stay)
 {
     uint32_t late = list_role(cut, IS_LATE, stay), s = 0;

@@ -1,9 +1,9 @@
-/* course_actions.c - what a planner decided about a graph, as the engine has to carry it out.
+/* course_actions.c - translates a plan for the graph into what the engine has to do.
  *
- * Actions before operation o are carried out as soon as operation o - 1 was submitted, so before the program gets to its
- * frees behind that one; or, as replays for which there is no room before that, when operation o is there, so behind them. A
- * tensor that is freed behind operation f is therefore a ghost if a replay before operation f + 1 or a later one touches it,
- * or if it comes in again there. */
+ * Actions before operation o are executed as soon as operation o - 1 was submitted, that is, before the program gets to its
+ * frees after o - 1. A replay for which there is no room at that time is executed when operation o comes, after those frees.
+ * So a tensor that is freed after operation f is a ghost if a replay before operation f + 1 or a later one touches it, or if
+ * it is copied in there. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,12 +13,12 @@
 
 #define ABSENT UINT32_MAX
 
-/* One tensor of the graph, along the steps. */
+/* One tensor of the graph, while the steps are visited in order. */
 struct state {
     uint32_t device, host; /* versions */
     uint32_t replayed;     /* the last operation before which a replay touches it, plus 1; 0: none does */
-    bool is_ghost;         /* it comes in again after its free */
-    bool stays_away;       /* it does not come back in, as the planner wants it to, since nobody will touch it */
+    bool is_ghost;         /* it is copied in after its free */
+    bool stays_away;       /* the copy in that the plan wants is left out, since no operation will touch it */
 };
 
 struct translating {
@@ -36,17 +36,17 @@ static bool lives_on(const struct spw_course_tensor *t)
     return t->free_after == SPW_NO_INDEX;
 }
 
-/* Whether a tensor that no replay wants is to be dropped before operation `op`: the program has not freed it by then, nor
- * does so here; and a graph drops at its end what carries over under another number. */
+/* Returns true if a tensor that no replay needs has to be dropped before operation `op`: the program has not freed it by
+ * then, nor does so there. At its end a graph also drops the tensors that carry over under another number. */
 static bool is_dropped(const struct spw_course *course, uint32_t tensor, uint32_t op)
 {
     const struct spw_course_tensor *t = &course->tensors[tensor];
     return lives_on(t) ? tensor < course->live_count || op < course->op_count : t->free_after >= op;
 }
 
-/* ---- along the steps ---- */
+/* ---- visiting the steps ---- */
 
-/* What the tensor holds is gone without a copy: then those that made it have to be able to make it again. */
+/* Marks the operations that made the tensor's contents, if these are dropped without a copy and have to be made again. */
 static void mark_maker(struct translating *tr, uint32_t tensor, uint32_t op)
 {
     const struct state *s = &tr->states[tensor];
@@ -59,7 +59,7 @@ static void mark_maker(struct translating *tr, uint32_t tensor, uint32_t op)
     }
 }
 
-/* Before operation `before`, or the operation itself. */
+/* Applies a replay before operation `before`, or the operation itself. */
 static void run(struct translating *tr, uint32_t op, bool is_replay, uint32_t before)
 {
     const struct spw_graph_op *o = &tr->graph->ops[op];
@@ -122,9 +122,9 @@ static void find_ghosts(struct translating *tr)
     }
 }
 
-/* ---- what is left of them ---- */
+/* ---- which actions remain ---- */
 
-/* Whether it has to be done before operation `op` (op_count: behind the last one). */
+/* Returns true if the action has to be done before operation `op` (op_count: after the last one). */
 static bool is_needed(struct translating *tr, const struct spw_action *action, uint32_t op)
 {
     if (action->kind == SPW_STEP_REPLAY)
@@ -164,12 +164,12 @@ static void translate(struct translating *tr)
     actions->start = tr->start;
 }
 
-/* ---- what they rely on ---- */
+/* ---- beliefs that the actions rely on ---- */
 
-/* A tensor of the course, along the actions. */
+/* The state of a tensor of the course, while the actions are visited in order. */
 enum {
-    COPIED = 1, /* its host copy is good, */
-    USED = 2,   /* if what launches did with it since was to read it, as they are believed to */
+    COPIED = 1, /* its host copy is valid, */
+    USED = 2,   /* provided that launches since then only read it, as they are believed to */
 };
 
 static void use(const struct spw_course *course, uint32_t op, uint8_t *what)
@@ -184,7 +184,7 @@ static void use(const struct spw_course *course, uint32_t op, uint8_t *what)
     }
 }
 
-/* Replays are believed as well. */
+/* Replays are believed to only read as well. */
 static void replay(const struct spw_course *course, uint32_t op, uint8_t *what)
 {
     const struct spw_course_op *o = &course->ops[op];
@@ -195,7 +195,8 @@ static void replay(const struct spw_course *course, uint32_t op, uint8_t *what)
     }
 }
 
-/* What is clean at the beginning, or comes from the host, was copied in the iteration before, as whatever it was there. */
+/* A tensor that is clean at the beginning, or comes from the host, was copied in the previous iteration, under its number
+ * there. */
 static void look_back(const struct spw_course *course, uint8_t *believed)
 {
     for (uint32_t t = 0; t < course->live_count; t++)
@@ -203,8 +204,8 @@ static void look_back(const struct spw_course *course, uint8_t *believed)
             believed[course->tensors[t].from] = true;
 }
 
-/* Which tensors leave without a copy for the sake of such a belief; what was clean at the beginning, because of what was
- * before that. Answers how often one does. `what` is for use here, by tensor. */
+/* Finds the tensors that are evicted without a copy because of such a belief. One that was clean at the beginning relies
+ * on the operations before. Returns the number of such evictions. `what` is working memory, by tensor. */
 static uint32_t find_believed(const struct spw_course *course, const struct spw_actions *actions, uint8_t *what,
                               uint8_t *believed)
 {
@@ -230,7 +231,7 @@ static uint32_t find_believed(const struct spw_course *course, const struct spw_
     return found;
 }
 
-/* ---- followed ---- */
+/* ---- which tensors are away ---- */
 
 void spw_course_find_away(const struct spw_course *course, const struct spw_actions *actions, uint32_t done, uint8_t *away)
 {

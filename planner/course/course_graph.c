@@ -1,38 +1,39 @@
-/* course_graph.c - a course as a graph: which life each tensor has in it.
+/* course_graph.c - represents a course as a graph: how long each tensor lives in it.
  *
- * Memory comes with the first use, so a tensor that the iteration allocates is born with the first operation that touches
- * it. What it held before means nothing: that touch only writes, whatever it is. Each later touch that writes may write a
- * part, so it reads too.
+ * Device memory is needed from the first use on, so a tensor that the iteration allocates is born at the first operation
+ * that touches it. Its contents before that mean nothing, so that touch counts as a write only, whatever it does. Each later
+ * touch that writes may write only a part, so it counts as a read too.
  *
  *     alive throughout                              persistent, touched or not
  *     allocated and freed                           from the first use to the free
- *     freed, one of the iteration before (`from`)   there at the beginning (`initial`), up to the free. If the one of which
- *                                                   it takes the place is not touched by then: from its own first use
+ *     freed, from the previous iteration (`from`)   there at the beginning (`initial`), up to the free. If the tensor whose
+ *                                                   place it takes is not touched by then: from its own first use
  *     lives on, and has a place in the next one     from the first use to the end
- *     freed, and nobody comes in its place          as above, and not evictable
- *     lives on, and nobody is known to free it      persistent, not evictable: it takes its memory from the next one on
+ *     freed, and no tensor takes its place          as above, and not evictable
+ *     lives on, and is not known to be freed        persistent, not evictable: it needs memory from the next iteration on
  *
- * Who has no memory in all of that is left out.
+ * Tensors that need no memory in any of these cases are left out.
  *
- * The end of a life. Planners drop a tensor behind its last use for nothing, but as long as the program has not freed it
- * the engine cannot: its bytes would have to be copied out. So a tensor that is freed later than used is *held*: the last
- * operation of its life reads it in the graph (as one that its replays leave out of account). A planner then keeps it, or
- * has it copied out and in again, which is one copy in too many (spw_course_actions() leaves it out). Where many are freed
- * at once, the working set of that operation would become the largest of all, and no plan fit into a small budget. So nobody
- * is held by an operation that would thereby need more than the caller grants, or some other does anyway, but by an earlier
- * one, if need be by none. What is dropped then before it is freed is copied out (course_keep.c). What
- * lives on is always held by the last operation: there it has to be. Where replays are allowed, nobody is held for long who
- * can be made again all the while: the engine may drop it for nothing.
- * The engine need not bring anything in for such a read: in the graph that a bound is made of nobody is held.
+ * The end of a life. A planner can drop a tensor after its last use at no cost. The engine cannot, as long as the program
+ * has not freed the tensor: it would have to copy the bytes out. So a tensor that is freed later than used is *held*: in the
+ * graph the last operation of its life reads it (a read that replays of that operation leave out of account). A planner then
+ * keeps the tensor, or has it copied out and in again, which is one copy in too many (spw_course_actions() leaves it out).
+ * Where many tensors are freed at once, the working set of that operation would become the largest of all, and no plan would
+ * fit into a small budget. So no operation holds a tensor if it would then need more than both the caller's limit and the
+ * largest need of any operation. An earlier operation holds the tensor instead, or none does. If it is then dropped before
+ * it is freed, it is copied out (course_keep.c). A tensor that lives on is always held by the last operation, since it has
+ * to be there at the end. Where replays are allowed, a tensor that can be made again all the while is not held for long; the
+ * engine may drop it at no cost. The engine need not copy anything in for such a read, so in the graph of a bound no tensor
+ * is held.
  *
- * Copies out. The engine has a launch that is only believed to read a tensor wait for its copy out (clean_check.h). A copy
- * comes behind the uses before it anyway. So a tensor that has such a reader is copied alone.
+ * Copies out. A launch that is only believed to read a tensor waits for its copy out (clean_check.h), and a copy out waits
+ * for the uses before it in any case. So a tensor with such a reader is copied alone.
  *
- * Replays. An operation that is learned to be replayable is so in the graph, unless it updates a tensor that the graph takes
- * for a side buffer and the engine does not. A tensor that several operations write has as many versions, and each is made
- * again by replaying its writers in turn. Small tensors are persistent there, have no bytes and never leave; who
- * writes one reads it too, so that a replay leaves it out of account. The operation behind its free writes it: what comes
- * to lie in its place is not told.
+ * Replays. An operation that was learned to be replayable is replayable in the graph, unless it updates a tensor that is a
+ * side buffer for the graph and not for the engine. A tensor that several operations write has as many versions, and each is
+ * made again by replaying its writers in turn. Small tensors are persistent in the graph, have no bytes and are never
+ * evicted. An operation that writes one reads it too, so that a replay leaves it out of account. The operation after its
+ * free writes it, since whatever takes its place is not reported.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -41,7 +42,7 @@
 
 enum {
     MOST_STEPS_BACK = 512,
-    SHORT_HOLD = 16, /* operations: for less than that nobody leaves who would not have to */
+    SHORT_HOLD = 16, /* operations: no tensor is evicted for a gap shorter than that unless it has to be */
 };
 
 struct making {
@@ -51,15 +52,16 @@ struct making {
     struct spw_course_life *lives; /* by tensor of the course */
     struct spw_course_replays replays;
     struct spw_course_guards guards;
-    uint32_t *tensor_of;  /* by tensor of the graph */
-    bool *doubted;        /* by tensor: that some launch does not write it is only believed */
-    uint64_t *needs;      /* by operation: bytes that it needs on the device; one more at the end */
-    uint32_t *held_first; /* by operation: where those that it holds begin in `held`; one more at the end */
+    uint32_t *tensor_of; /* by tensor of the graph */
+    bool *doubted;       /* by tensor: some launch is only believed not to write it */
+    uint64_t *needs;     /* by operation: bytes that it needs on the device; one more at the end */
+    /* By operation: where the tensors that it holds begin in `held`; one more at the end. */
+    uint32_t *held_first;
     uint32_t *held;
     struct spw_course_guard *holds; /* which operation holds which tensor */
     uint32_t hold_count;
     uint32_t *reads, *writes; /* of one operation */
-    uint64_t most_bytes;      /* that one operation may need */
+    uint64_t most_bytes;      /* most bytes that one operation may need */
     uint32_t first_small;     /* in the graph */
 };
 
@@ -74,9 +76,9 @@ static bool lives_on(const struct spw_course_tensor *t)
     return t->free_after == SPW_NO_INDEX;
 }
 
-/* ---- who is copied alone ---- */
+/* ---- which tensors are copied alone ---- */
 
-/* A launch that is only believed to read a tensor waits for its copies out (engine.c). */
+/* A launch that is only believed to read a tensor waits for the tensor's copies out (engine.c). */
 static void find_doubted(struct making *m)
 {
     const struct spw_course *course = m->course;
@@ -89,7 +91,7 @@ static void find_doubted(struct making *m)
 
 /* ---- lives ---- */
 
-/* Fills in what planners are told of tensor `i`. False: it is left out. */
+/* Fills in what planners are told about tensor `i`. Returns false if it is left out. */
 static bool describe(const struct spw_course *course, uint32_t i, bool copied_alone, struct spw_graph_tensor *ret)
 {
     const struct spw_course_tensor *t = &course->tensors[i];
@@ -148,14 +150,15 @@ static int add_smalls(struct making *m)
     return r;
 }
 
-/* ---- who is held by which operation ---- */
+/* ---- which operation holds which tensor ---- */
 
 static bool is_fixed(const struct making *m, uint32_t tensor)
 {
     return m->lives[tensor].index != SPW_NO_INDEX && !m->graph->tensors[m->lives[tensor].index].evictable;
 }
 
-/* What is not evictable counts from its first use to its last; where it is persistent it is the same for all. */
+/* Computes the needs. A tensor that is not evictable counts from its first use to its last; persistent ones are left out,
+ * since they count everywhere. */
 static void find_needs(struct making *m)
 {
     for (uint32_t i = 0; i < m->course->tensor_count; i++) {
@@ -176,7 +179,8 @@ static void find_needs(struct making *m)
     }
 }
 
-/* The operation up to which the tensor should be there: the last one of its life, unless it uses it itself. */
+/* Returns the operation up to which the tensor should be present, the last one of its life; SPW_NO_INDEX if that
+ * operation uses it anyway. */
 static uint32_t end_of(const struct making *m, uint32_t tensor)
 {
     const struct spw_course_tensor *t = &m->course->tensors[tensor];
@@ -202,7 +206,7 @@ static void hold_what_lives_on(struct making *m)
             hold(m, i, m->course->op_count - 1);
 }
 
-/* Not held, since it can be made again at any time up to its end, and that is not soon. */
+/* Returns true if the tensor is not held, since it can be made again at any time up to its end, and that is not soon. */
 static bool can_wait(const struct making *m, uint32_t tensor, uint32_t end)
 {
     const uint32_t last_use = m->course->tensors[tensor].last_use;
@@ -227,7 +231,7 @@ static void hold_what_is_freed(struct making *m)
     }
 }
 
-/* Where there is no room for that, the engine makes it again at the last moment. */
+/* Where there is no room for a guard, the engine makes the tensor again at the last moment. */
 static void hold_what_is_guarded(struct making *m)
 {
     for (uint32_t i = 0; i < m->guards.count; i++) {
@@ -251,7 +255,7 @@ static void list_held(struct making *m)
 
 /* ---- operations ---- */
 
-/* Who writes a small tensor reads it, so that it is none of a replay's business. */
+/* Adds the touches of small tensors. An operation that writes one reads it too, so that its replays leave it alone. */
 static void add_small_touches(struct making *m, uint32_t op, uint32_t *reads, uint32_t *writes)
 {
     const struct spw_course_call *call = &m->course->calls[op];
@@ -267,7 +271,8 @@ static void add_small_touches(struct making *m, uint32_t op, uint32_t *reads, ui
         m->reads[(*reads)++] = m->writes[(*writes)++] = m->first_small + small;
 }
 
-/* Where it works has to be there for the operation, and not for its replays; `own`: where those that it holds begin. */
+/* Adds the tensors that the operation uses as scratch, which have to be present for it, but not for its replays. `own`:
+ * where the reads begin that only hold tensors. */
 static uint32_t add_scratch(struct making *m, uint32_t op, uint32_t reads, uint32_t own)
 {
     const struct spw_course_op *o = &m->course->ops[op];

@@ -1,21 +1,19 @@
-/* course_guards.c - when a tensor that could be made again has to be there all the same.
+/* course_guards.c - finds when a tensor that could be made again has to be present all the same.
  *
- * Of some launches nothing but observation says that they only read a tensor (SPW_COURSE_BELIEVED): they may write it one
- * day. What was made of that tensor, and dropped, could not be made again then. So the engine makes it again before such a
- * launch (versions.h), and a plan that has it away across one gains nothing. Planners know of no such rule. They are told
- * this instead:
+ * That some launches only read a tensor (SPW_COURSE_BELIEVED) is known from observation alone: they may write it one day. A
+ * dropped tensor that was made from it could then not be made again. So the engine makes it again before such a launch
+ * (versions.h), and a plan in which it is absent during the launch gains nothing. Planners do not know that rule. Their
+ * graph says this instead:
  *
- *     the launch comes soon behind a use, and none comes later before the next     it reads the tensor (as one that its
- *                                                                                  replays leave out of account)
- *     the tensor is small beside what its makers make as well                      it is not evictable
- *     otherwise                                                                    what makes the tensor is not replayable
- *     it comes behind the last use, not soon                                       it is not left to be made again; where
- *                                                                                  it was no help before, and its makers
- *                                                                                  make nothing else, these are not
- * replayable
+ *     the launch comes soon after a use, and no later one before the next   it reads the tensor (a read that its
+ *                                                                           replays leave out of account)
+ *     the tensor is small beside the other products of its makers           it is not evictable
+ *     otherwise                                                             the tensor's makers are not replayable
+ *     it comes after the last use, not soon                                 the tensor is held to its end; if dropping it
+ *                                                                           gained nothing before, and its makers make
+ *                                                                           no other tensor, they are not replayable
  *
- * The engine does not follow more than SPW_COURSE_MAKERS operations that write one tensor either: none of them is
- * replayable.
+ * The engine does not follow more than SPW_COURSE_MAKERS operations that write one tensor, so none of those is replayable.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,31 +21,32 @@
 #include "course/course_lives.h"
 
 enum {
-    SOON = 32,                     /* operations; or, if that is more, */
-    SOON_SHARE = 16,               /* one in so many of the iteration */
-    CHAIN = 2 * SPW_COURSE_MAKERS, /* with those of what these read, and the program frees: no more is looked at */
+    SOON = 32,       /* operations; or, if that is more, the share below */
+    SOON_SHARE = 16, /* of the iteration: one in this many operations */
+    /* Makers of a tensor and of what they read that the program frees: no more are followed. */
+    CHAIN = 2 * SPW_COURSE_MAKERS,
     SMALL_SHARE = 8
 };
 
-struct lists { /* operations by tensor, small ones behind the others; each list in order */
+struct lists { /* operations by tensor, small tensors last; each list in order */
     uint32_t *first, *ops;
 };
 
 struct guarding {
     const struct spw_course *course;
     const struct spw_course_life *lives;
-    struct lists uses, doubtful; /* that touch it; that are believed to read it */
+    struct lists uses, doubtful; /* operations that touch the tensor; that are only believed to read it */
     struct spw_course_guards *guards;
 };
 
-/* ---- who touches what ---- */
+/* ---- which operations touch which tensors ---- */
 
 static uint32_t touch_total(const struct spw_course *course, uint32_t op)
 {
     return course->ops[op].touch_count + course->calls[op].small_count;
 }
 
-/* Touch `i` of the operation; *ret_tensor: its place in the lists. */
+/* Returns touch `i` of the operation. *ret_tensor: the tensor's place in the lists. */
 static const struct spw_course_touch *touch_at(const struct spw_course *course, uint32_t op, uint32_t i,
                                                uint32_t *ret_tensor)
 {
@@ -81,11 +80,12 @@ static bool make_lists(const struct spw_course *course, uint32_t access, struct 
 
 /* ---- between two uses ---- */
 
-/* What it takes to make a tensor again. */
+/* The operations that make a tensor again. */
 struct makers {
-    uint32_t tensor, count, direct_count; /* the first so many write the tensor itself */
+    uint32_t tensor, count, direct_count; /* the first direct_count write the tensor itself */
     struct maker {
-        uint32_t op, from; /* of that operation on, what it reads has to be as it was: the program frees what it makes */
+        /* From that operation on its inputs have to be unchanged: then the program has freed its product. */
+        uint32_t op, from;
     } list[CHAIN];
 };
 
@@ -102,7 +102,8 @@ static uint32_t next_of(const struct lists *l, uint32_t tensor, uint32_t op)
     return low < l->first[tensor + 1] ? l->ops[low] : SPW_NO_INDEX;
 }
 
-/* Small tensors that a maker may write are lent it as they were: nobody has to leave these alone (replay_op.h). */
+/* Returns true if a change of the tensor would spoil the replay. Small tensors that a maker may write are not needed: the
+ * replay gets a copy of their earlier contents (replay_op.h). */
 static bool is_needed(const struct spw_course *course, const struct makers *m, const struct spw_course_touch *touch,
                       uint32_t tensor)
 {
@@ -114,7 +115,8 @@ static bool is_needed(const struct spw_course *course, const struct makers *m, c
            course->smalls[touch->tensor].bytes > SPW_SIDE_BUFFER_BYTES;
 }
 
-/* The first operation behind `op` that is believed to read something else that the makers touch; SPW_NO_INDEX: none is. */
+/* Returns the first operation after `op` that is only believed to read some other tensor that the makers touch, or
+ * SPW_NO_INDEX. */
 static uint32_t next_doubtful(const struct guarding *g, const struct makers *m, uint32_t op)
 {
     uint32_t next = SPW_NO_INDEX, tensor;
@@ -130,7 +132,7 @@ static uint32_t next_doubtful(const struct guarding *g, const struct makers *m, 
     return next;
 }
 
-/* Something else that they make is what they are run again for. */
+/* Returns true if the makers make another, much larger tensor, for which they are replayed anyway. */
 static bool is_by_product(const struct guarding *g, const struct makers *m)
 {
     const uint64_t bytes = g->course->tensors[m->tensor].bytes;
@@ -145,7 +147,7 @@ static bool is_by_product(const struct guarding *g, const struct makers *m)
     return false;
 }
 
-/* Its makers write no other large tensor. */
+/* Returns true if its makers write no other large tensor. */
 static bool is_made_alone(const struct guarding *g, const struct makers *m)
 {
     for (uint32_t k = 0; k < m->direct_count; k++) {
@@ -171,8 +173,8 @@ static uint32_t soon_of(const struct guarding *g)
     return share > SOON ? share : SOON;
 }
 
-/* Behind its use by operation `from`, before operation `to`. Answers the first that does not come soon; SPW_NO_INDEX: there
- * is none. */
+/* Guards the tensor between its use by operation `from` and operation `to`. Returns the first such launch that does not
+ * come soon, or SPW_NO_INDEX. */
 static uint32_t guard(struct guarding *g, const struct makers *m, uint32_t from, uint32_t to)
 {
     uint32_t last = SPW_NO_INDEX, op = next_doubtful(g, m, from);
@@ -216,7 +218,7 @@ static void add_makers_of(const struct guarding *g, struct makers *m, uint32_t t
             add_maker(m, g->uses.ops[i], from);
 }
 
-/* What the makers read, and the program frees, is made again first. */
+/* Adds the makers of tensors that the makers read and that the program frees, since these are made again first. */
 static void follow(const struct guarding *g, struct makers *m)
 {
     m->count = m->direct_count;
@@ -233,7 +235,8 @@ static void follow(const struct guarding *g, struct makers *m)
     }
 }
 
-/* Behind the last use, where such a launch comes later, it cannot be away to be made again at its end. */
+/* Handles the time after the last use. If such a launch comes later (`later`), the tensor cannot be absent until its end
+ * and be made again there. */
 static void look_behind(struct guarding *g, const struct makers *m, uint32_t later, bool was_worth_it)
 {
     g->guards->behind[m->tensor] = later;
@@ -245,16 +248,16 @@ static void look_at(struct guarding *g, uint32_t tensor)
 {
     struct makers m = {.tensor = tensor};
     const uint32_t first = g->uses.first[tensor], end = g->uses.first[tensor + 1];
-    bool is_worth_it = false; /* it may be away between two uses */
+    bool is_worth_it = false; /* it may be absent between two uses */
     for (uint32_t i = first; i < end; i++) {
         const uint32_t op = g->uses.ops[i], to = i + 1 < end ? g->uses.ops[i + 1] : end_of(g, tensor);
         const bool is_maker = writes(g, op, tensor);
         if (is_maker && !g->course->ops[op].replayable)
-            return; /* it is never dropped from here on */
+            return; /* from here on it is never dropped */
         if (is_maker && m.direct_count == SPW_COURSE_MAKERS) {
             bar(g, &m);
             g->guards->barred[op] = true;
-            continue; /* all that follow are barred likewise */
+            continue; /* all that follow are barred too */
         }
         if (is_maker) {
             m.list[m.direct_count++] = (struct maker){op, 0};

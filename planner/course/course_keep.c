@@ -1,9 +1,9 @@
-/* course_keep.c - copies out that no planner asks for, since in its graph the tensor's life is over.
+/* course_keep.c - adds copies out that no planner asks for, since in its graph the tensor's life is over.
  *
- * Nobody is held (course_graph.c) by an operation that would thereby need more memory than there is: gradients, where the
- * program frees them behind an optimizer's launch for all tensors at once. A plan drops them before it. The engine does not:
- * they are the program's still, which might read them after all, so they leave by a copy. That copy was on no plan's time,
- * and the operation waited for it, since it was submitted as late as the drop. */
+ * A tensor is not held (course_graph.c) by an operation that would then need more memory than there is. An example are
+ * gradients that the program frees after one optimizer launch for all tensors. A plan drops them before that launch. The
+ * engine cannot: the program still owns them and might read them, so they are evicted with a copy. Such a copy would not be
+ * in the plan's time, and the operation would wait for it, since it would be submitted as late as the drop. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +13,10 @@
 
 #define ABSENT UINT32_MAX
 
-struct state {             /* of a tensor of the graph, along the steps */
+struct state {             /* of a tensor of the graph, while the steps are visited in order */
     uint32_t device, host; /* versions */
-    size_t complete, used; /* position behind the step that completed what is there, that needed it last */
+    /* Position after the step that completed its contents, and after the last step that needed it. */
+    size_t complete, used;
 };
 
 struct keeping {
@@ -24,7 +25,7 @@ struct keeping {
     const uint32_t *tensor_of;
     bool late;
     struct state *states;
-    uint32_t *before; /* by step, and one behind the last: so many copies go before it */
+    uint32_t *before; /* by step, and one more at the end: number of copies inserted before it */
     struct copy {
         size_t position;
         uint32_t tensor;
@@ -49,7 +50,8 @@ static void run(struct keeping *k, const struct spw_step *step, size_t behind)
     }
 }
 
-/* The program has it at operation `op` still, and it is nowhere else, nor made again by what a plan may run. */
+/* Returns true if the program still owns the tensor at operation `op`, no other copy of its contents exists, and no
+ * operation that a plan may replay makes them again. */
 static bool is_lost(const struct keeping *k, uint32_t tensor, uint32_t op)
 {
     const struct state *s = &k->states[tensor];
@@ -92,7 +94,7 @@ static void find_copies(struct keeping *k, const struct spw_schedule *schedule)
     }
 }
 
-/* From the last step to the first, each to its place behind the copies that come before it. */
+/* Moves the steps, from the last to the first, to their places after the copies before them. */
 static void insert(struct keeping *k, struct spw_schedule *schedule)
 {
     for (uint32_t i = 0; i < k->count; i++)
@@ -101,7 +103,7 @@ static void insert(struct keeping *k, struct spw_schedule *schedule)
     for (size_t i = schedule->count; i-- > 0;) {
         still -= k->before[i + 1];
         schedule->steps[i + still] = schedule->steps[i];
-        k->before[i + 1] = (uint32_t)(i + 1) + still; /* where those before the next step begin */
+        k->before[i + 1] = (uint32_t)(i + 1) + still; /* where the copies before the next step begin */
     }
     k->before[0] = 0;
     for (uint32_t i = 0; i < k->count; i++)

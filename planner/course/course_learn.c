@@ -1,10 +1,10 @@
-/* course_learn.c - what was found out about an operation after it was recorded enters its course. */
+/* course_learn.c - stores in a course what was learned about an operation after it was recorded. */
 #include <errno.h>
 #include <stddef.h>
 
 #include "course/course.h"
 
-/* The touch of `tensor` among `count` of them. */
+/* Returns the touch of `tensor` among `count` touches, or NULL. */
 static struct spw_course_touch *find(struct spw_course_touch *touches, uint32_t count, uint32_t tensor)
 {
     for (uint32_t i = 0; i < count; i++)

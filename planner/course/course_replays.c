@@ -1,12 +1,12 @@
-/* course_replays.c - which operations of a course may be run again, and for how long what they made could be made again. */
+/* course_replays.c - finds which operations of a course can be replayed, and until when their products can be made again. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "course/course_lives.h"
 
-/* What it writes to a tensor that was written before is made again by all that wrote to it, one after the other. Small
- * tensors the graph would take for side buffers, which replays leave alone; in the engine only those are that have no memory
- * of their own. */
+/* A write to a tensor that was written before is made again by replaying all its writers, one after the other. The graph
+ * would take small tensors for side buffers, which replays leave alone; for the engine, only tensors without memory of
+ * their own are. */
 bool spw_course_may_run_again(const struct spw_course *course, const struct spw_course_life *lives, uint32_t op)
 {
     const struct spw_course_op *o = &course->ops[op];
@@ -19,15 +19,15 @@ bool spw_course_may_run_again(const struct spw_course *course, const struct spw_
     return o->replayable;
 }
 
-/* ---- until when ---- */
+/* ---- until when tensors can be made again ---- */
 
 struct looking {
     const struct spw_course *course;
     const struct spw_course_life *lives;
-    uint32_t *next_write;       /* by tensor: the first operation behind this one that writes it; SPW_NO_INDEX: none */
+    uint32_t *next_write;       /* by tensor: the first later operation that writes it; SPW_NO_INDEX: none */
     uint32_t *next_small_write; /* by small tensor, likewise */
-    uint32_t *until;            /* by tensor: before each operation up to this one those that write it behind this one can be
-                                 * run again */
+    /* By tensor: before each operation up to this one, all its later writers can be replayed. */
+    uint32_t *until;
     struct spw_course_replays *replays;
 };
 
@@ -41,7 +41,7 @@ static uint32_t earlier(uint32_t a, uint32_t b)
     return a < b ? a : b;
 }
 
-/* The operation before which something that operation `op` reads may no longer be what it was. */
+/* Returns the operation before which some input of operation `op` may have changed. */
 static uint32_t inputs_until(const struct looking *l, uint32_t op)
 {
     const struct spw_course_op *o = &l->course->ops[op];
@@ -63,7 +63,7 @@ static uint32_t inputs_until(const struct looking *l, uint32_t op)
     return until;
 }
 
-/* Operations are gone through from the last to the first. */
+/* Handles one operation; operations are visited from the last to the first. */
 static void pass(struct looking *l, uint32_t op)
 {
     const struct spw_course_op *o = &l->course->ops[op];

@@ -1,4 +1,4 @@
-/* cursor.c - finds operations and allocations among those that the course has next. */
+/* cursor.c - finds operations and allocations among those that the course expects next. */
 #include "course/cursor.h"
 
 #include <errno.h>
@@ -62,7 +62,7 @@ void spw_cursor_bind(struct spw_cursor *c, uint32_t tensor, uint64_t id)
         c->id[tensor] = c->was[tensor] = c->told[tensor] = id;
 }
 
-/* Should have been freed in the iteration that is over, and not only at its very end. */
+/* Returns true if the tensor should have been freed in the iteration that is over, and not only at its very end. */
 static bool is_late(const struct spw_cursor *c, uint32_t tensor)
 {
     const struct spw_course_tensor *t = &c->course->tensors[tensor];
@@ -99,7 +99,7 @@ int spw_cursor_rewind_telling(struct spw_cursor *c, const struct spw_cursor_list
 
 /* ---- operations ---- */
 
-/* The next operation of the backbone, from `op` on; op_count: there is none. */
+/* Returns the next operation of the backbone, from `op` on; op_count if there is none. */
 static uint32_t next_bone(const struct spw_course *course, uint32_t op)
 {
     while (op < course->op_count && !course->ops[op].backbone)
@@ -115,7 +115,7 @@ static void go(struct spw_cursor *c, uint32_t op)
     }
 }
 
-/* What is not the next operation. Between two operations of the backbone any of those beside it may be missing. */
+/* Looks for an operation that is not the expected one. Between two operations of the backbone, any others may be missing. */
 static enum spw_cursor_answer look_ahead(struct spw_cursor *c, uint64_t key, bool backbone)
 {
     const struct spw_course *course = c->course;
@@ -172,7 +172,7 @@ static bool is_free_for(const struct spw_cursor *c, uint32_t tensor, uint64_t by
     return c->was[tensor] == 0 && c->course->tensors[tensor].bytes == bytes;
 }
 
-/* Allocations of the gap that the cursor is in begin with this one. */
+/* Returns the first allocation of the gap in which the cursor is. */
 static uint32_t first_of_gap(const struct spw_cursor *c)
 {
     const struct spw_course *course = c->course;
@@ -189,7 +189,8 @@ static uint32_t end_of_gap(const struct spw_cursor *c)
     return bone < course->op_count ? course->ops[bone].first_alloc : course->tensor_count - course->live_count;
 }
 
-/* What lives on into the next iteration may come at any time (a loader's thread). course->tensor_count: it is none. */
+/* Finds a tensor that lives on into the next iteration; it may be allocated at any time (by a loader's thread). Returns
+ * course->tensor_count if there is none. */
 static uint32_t find_carried_over(const struct spw_cursor *c, uint64_t bytes)
 {
     const struct spw_course *course = c->course;
@@ -219,7 +220,7 @@ uint32_t spw_cursor_alloc(struct spw_cursor *c, uint64_t id, uint64_t bytes)
     return tensor;
 }
 
-/* The last event of that kind about it; NULL: there is none. */
+/* Returns the last event of that kind for the id, or NULL. */
 static struct spw_cursor_event *event_of(const struct spw_cursor *c, uint64_t id, enum spw_cursor_event_kind kind)
 {
     for (uint32_t i = c->log_count; i-- > 0 && id != 0;)
@@ -246,7 +247,7 @@ bool spw_cursor_recognise(struct spw_cursor *c, uint32_t tensor, uint64_t id)
 bool spw_cursor_free(struct spw_cursor *c, uint32_t tensor, uint64_t id)
 {
     const struct spw_course *course = c->course;
-    if (tensor < course->tensor_count && c->id[tensor] != id) /* it was this one in the iteration before */
+    if (tensor < course->tensor_count && c->id[tensor] != id) /* it had that number in the previous iteration */
         tensor = course->tensors[tensor].to;
     const bool is_ours = tensor < course->tensor_count && c->id[tensor] == id;
     if (is_ours)

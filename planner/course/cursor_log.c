@@ -1,4 +1,4 @@
-/* cursor_log.c - a list of events that begins anew with each iteration, and a short one of who is left of it. */
+/* cursor_log.c - keeps a list of events for each iteration, and a short list of allocations that outlive it. */
 #include "course/cursor_log.h"
 
 #include "grow.h"
@@ -37,12 +37,13 @@ void spw_cursor_leave(struct spw_cursor *c, uint32_t tensor)
 {
     const uint64_t id = c->id[tensor];
     if (tensor < c->course->live_count && c->told[tensor] == id)
-        c->told[tensor] = 0; /* the listener knows of it, and it is alive: nothing to tell */
+        c->told[tensor] = 0; /* the listener knows it, and it is alive: nothing to report */
     else if (id != 0)
         add_other(c, id, c->course->tensors[tensor].bytes, false);
 }
 
-/* A free that the course does not have. Ids rise: what was allocated since the listener was told last it does not know. */
+/* Handles a free of an allocation that is not in the course. Ids rise, so the listener does not know ids allocated since
+ * it was last told. */
 static void fold_free(struct spw_cursor *c, uint64_t id)
 {
     for (uint32_t i = c->other_count; i-- > 0;)

@@ -1,4 +1,4 @@
-/* cursor_tell.c - goes through the course up to the cursor once more, for somebody who was not told while it went on. */
+/* cursor_tell.c - reports the course up to the cursor to a listener that was not told while it went on. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@ struct telling {
     const struct spw_cursor *c;
     const struct spw_course *course;
     const struct spw_cursor_listener *listener;
-    uint32_t next; /* event of the log */
+    uint32_t next; /* index of the next event of the log */
     struct newcomer *newcomers;
     struct spw_iteration_touch *touches; /* of one operation */
 };
@@ -29,7 +29,7 @@ static void tell_free(struct telling *t, uint64_t id)
     t->listener->free(t->listener->context, id);
 }
 
-/* Who came and went in iterations before this one. */
+/* Reports allocations and frees of earlier iterations. */
 static void tell_earlier(struct telling *t)
 {
     const struct spw_cursor *c = t->c;

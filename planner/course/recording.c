@@ -1,4 +1,4 @@
-/* recording.c - takes events down one behind the other; what they come to is found out when the course is made. */
+/* recording.c - records events in order; they are interpreted only when the course is made. */
 #include "course/recording.h"
 
 #include <math.h>
@@ -14,9 +14,9 @@ struct spw_recording {
     uint32_t tensor_room, op_room, call_room, touch_room, mention_room, hit_room;
     uint32_t *slots; /* index of a tensor + 1, by id; open addressing, at most half full */
     uint32_t slot_count;
-    uint32_t *last_touch; /* by tensor: its latest in touches + 1 */
+    uint32_t *last_touch; /* by tensor: its latest touch in touches, + 1 */
     uint32_t last_touch_room;
-    bool has_begun; /* somebody was freed */
+    bool has_begun; /* a tensor was freed */
     bool broken;
 };
 
@@ -65,7 +65,7 @@ static int failed(struct spw_recording *r)
     return -ENOMEM;
 }
 
-/* ---- who is who ---- */
+/* ---- finding tensors by id ---- */
 
 static uint32_t *slot_of(const struct spw_recording *r, uint64_t id)
 {
@@ -143,7 +143,7 @@ void spw_recording_pin(struct spw_recording *r, uint64_t id)
         t->evictable = false;
 }
 
-/* Small tensors are known from the first operation on that touches them. */
+/* Adds small tensors, which are known from the first operation that touches them. */
 static int know_small(struct spw_recording *r, const struct spw_recording_touch *touches, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -157,7 +157,7 @@ static int know_small(struct spw_recording *r, const struct spw_recording_touch 
     return 0;
 }
 
-/* The tensor is in the operation's list once. */
+/* Adds a touch, so that the tensor is in the operation's list once. */
 static void take_touch(struct spw_recording *r, struct spw_course_op *op, const struct spw_recording_touch *touch)
 {
     struct spw_recorded *now = &r->now;
@@ -177,7 +177,7 @@ static void take_touch(struct spw_recording *r, struct spw_course_op *op, const 
     op->touch_count++;
 }
 
-/* What a detector is told of. Returns how many there were. */
+/* Adds the touches that a detector is told. Returns how many. */
 static uint32_t add_mentions(struct spw_recording *r, const struct spw_recording_touch *touches, uint32_t count, bool loose)
 {
     struct spw_recorded *now = &r->now;
