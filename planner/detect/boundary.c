@@ -1,15 +1,16 @@
 /* boundary.c - chooses where an iteration begins, since every rotation of a period is one too.
  *
- * The live set must be the same a period earlier, but for what is slight (live.h). Among those points, in this order: one
- * that the program named; where the fewest bytes are alive, so that no tensor of an iteration is; before a copy from the
- * host, the iteration's input; the first since the program has begun to repeat itself. Where memory grows with each period,
- * points that differ by no more than that have equally few: which ones lie behind the growth depends on where one begins. */
+ * The live set must be the same one period earlier, except for slight allocations (live.h). Among those points the order of
+ * preference is: a point that the program named; the point with the fewest live bytes, so that no tensor of an iteration is
+ * alive; the point before a copy from the host, the iteration's input; the first point since the program began to repeat
+ * itself. Where memory grows with each period, points that differ by no more than the growth count as equal, since which of
+ * them come after the growth depends on where one begins. */
 #include "detect/boundary.h"
 
 struct point {
     uint64_t event;
     uint64_t live_bytes;
-    bool hint;  /* the operation there was named by the program */
+    bool hint;  /* the program named the operation there */
     bool input; /* the next operation is a copy from the host */
 };
 
@@ -18,8 +19,8 @@ static bool is_operation(const struct spw_event *event)
     return event->kind == SPW_EVENT_BONE || event->kind == SPW_EVENT_BESIDE;
 }
 
-/* The best point of the gap before `bone`. Going from the back, the first of the equally good is kept, except that a run of
- * input copies is entered at its front. */
+/* Returns the best point of the gap before `bone`. Among equally good points the last one wins, except that the first of
+ * a run of input copies is taken. */
 static struct point best_of_gap(const struct spw_history *history, uint64_t bone)
 {
     const uint64_t first = spw_history_gap(history, bone), last = spw_bone_at(history, bone)->event;
@@ -48,7 +49,7 @@ static uint64_t difference(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* `growth`: of live bytes within a period. */
+/* `growth`: of the live bytes within a period. */
 static bool is_better(const struct point *a, const struct point *b, uint64_t growth)
 {
     if (a->hint != b->hint)
@@ -63,8 +64,8 @@ struct spw_window spw_boundary_choose(const struct spw_history *history, const s
 {
     struct point best = {.live_bytes = UINT64_MAX};
     uint64_t best_bone = end - 1;
-    for (uint64_t k = 0; k < period;
-         k++) { /* in the order of the phase: the bones p of (end - period, end) with p = phase + k */
+    /* In the order of the phase: the bones p of (end - period, end) with p = phase + k. */
+    for (uint64_t k = 0; k < period; k++) {
         const uint64_t p = end - 1 - ((end - 1 + period - phase % period - k) % period);
         if (!spw_history_lives_alike(history, live, p, p - period))
             continue;

@@ -3,7 +3,7 @@
 
 enum { MOST_PAIRS = 4096 };
 
-/* One gap's allocations as the shape has them: those before the boundary, then those behind it. */
+/* The allocations that the shape has in one gap: those before the boundary, then those after it. */
 struct expected {
     const struct spw_shape *shape[2];
     uint32_t first[2], count[2];
@@ -36,7 +36,7 @@ static void give(struct spw_iteration *detector, const struct spw_event *event, 
     entry->sure = detector->whole && !detector->doubtful;
 }
 
-/* Of the events [first, last) those that allocate, in their order; false when they differ from what is expected. */
+/* Returns true if the allocations among the events [first, last) are the expected ones in the same order. */
 static bool same_order(const struct spw_history *history, uint64_t first, uint64_t last, const struct expected *expected,
                        uint32_t count)
 {
@@ -49,7 +49,7 @@ static bool same_order(const struct spw_history *history, uint64_t first, uint64
     return i == count;
 }
 
-/* How many of the events are like `event`, and how many of these come before position `before`. */
+/* Returns how many of the events are like `like`. *ret_before: how many of these come before position `before`. */
 static uint32_t count_events(const struct spw_history *history, uint64_t first, uint64_t last, const struct spw_event *like,
                              uint64_t before, uint32_t *ret_before)
 {
@@ -65,7 +65,7 @@ static uint32_t count_events(const struct spw_history *history, uint64_t first, 
     return count;
 }
 
-/* Something was added, left out or moved. Sizes of which as many came as were expected keep their order. */
+/* Handles allocations that were added, left out or moved. Sizes that came as often as expected keep their order. */
 static void match_by_size(struct spw_iteration *detector, uint64_t first, uint64_t last, const struct expected *expected,
                           uint32_t count)
 {
@@ -84,7 +84,7 @@ static void match_by_size(struct spw_iteration *detector, uint64_t first, uint64
     }
 }
 
-/* The allocations of the gap before `bone`. */
+/* Matches the allocations of the gap before `bone`. */
 static void match_allocs(struct spw_iteration *detector, uint64_t bone, const struct expected *expected)
 {
     const struct spw_history *history = &detector->history;
@@ -110,7 +110,7 @@ static void expect(struct expected *expected, int part, const struct spw_shape *
     expected->count[part] = shape->steps[step + 1].allocs - shape->steps[step].allocs;
 }
 
-/* The first operation behind the boundary before `bone`. */
+/* Returns the first operation after the boundary before `bone`. */
 static uint64_t first_operation(const struct spw_history *history, uint64_t bone, uint64_t boundary)
 {
     uint64_t op = spw_bone_at(history, bone)->op;
@@ -119,7 +119,7 @@ static uint64_t first_operation(const struct spw_history *history, uint64_t bone
     return op;
 }
 
-/* The boundary lies before `bone`, the first of an iteration of `shape`. */
+/* Begins an iteration of `shape` at `bone`; the boundary is before it. */
 static void begin(struct spw_iteration *detector, struct spw_shape *shape, uint64_t bone)
 {
     const struct spw_history *history = &detector->history;
@@ -127,7 +127,7 @@ static void begin(struct spw_iteration *detector, struct spw_shape *shape, uint6
     struct expected expected = {0};
     const uint64_t live = spw_bone_at(history, bone)->live_bytes - (uint64_t)shape->steps[0].live_bytes;
     if (goes_on && detector->whole && spw_live_alike(&detector->live, detector->start_live_bytes, live))
-        shape->boundary_live_bytes = live; /* the same at both ends: so it is, whatever it was when the shape was learned */
+        shape->boundary_live_bytes = live; /* the same at both ends, so it is right, whatever the shape had learned */
     if (goes_on)
         expect(&expected, 0, detector->shape, detector->shape->backbone);
     expect(&expected, 1, shape, 0);
@@ -178,7 +178,8 @@ static void take_step(struct spw_iteration *detector, uint64_t bone)
         complete(detector, shape);
 }
 
-/* Whether it is likelier than the best so far: the one that goes on repeating, if any does, else what came most. */
+/* Returns true if `other` is likelier than the best so far: the shape that keeps repeating, if there is one, else the one
+ * seen most. */
 static bool is_likelier(const struct spw_shape *other, const struct spw_shape *best, const struct spw_shape *repeating)
 {
     if (!best || best == repeating)
@@ -186,7 +187,7 @@ static bool is_likelier(const struct spw_shape *other, const struct spw_shape *b
     return other == repeating || other->seen > best->seen;
 }
 
-/* Another shape that has been the same so far and goes on with this token. */
+/* Returns a shape that equals this one so far and goes on with this token, or NULL. */
 static struct spw_shape *other_shape(const struct spw_iteration *detector, uint64_t token)
 {
     const struct spw_shape *shape = detector->shape;
@@ -203,7 +204,7 @@ static struct spw_shape *other_shape(const struct spw_iteration *detector, uint6
     return best;
 }
 
-/* Another shape that is over where this one should go on. */
+/* Returns another shape that ends where this one should go on, or NULL. */
 static struct spw_shape *shorter_shape(const struct spw_iteration *detector)
 {
     const struct spw_shape *shape = detector->shape;
@@ -283,7 +284,7 @@ void spw_follow_leave(struct spw_iteration *detector, uint64_t bone)
     detector->shape = NULL;
 }
 
-/* Looks for the token among those of a gap, from the cursor on. */
+/* Looks for the token among those of a gap, from beside_cursor on. */
 static bool match_beside(struct spw_iteration *detector, uint32_t first, uint32_t end, uint64_t token, uint32_t *ret_ordinal)
 {
     const struct spw_shape *shape = detector->shape;

@@ -1,4 +1,4 @@
-/* history.c - three rings that grow together; what is overwritten is forgotten. */
+/* history.c - keeps three rings that grow together; overwritten entries are forgotten. */
 #include "detect/history.h"
 
 #include <errno.h>
@@ -73,7 +73,7 @@ bool spw_history_has(const struct spw_history *history, uint64_t position)
 {
     if (position < history->bone_first || position >= history->bone_count)
         return false;
-    if (position == history->bone_first && position > 0) /* the gap before it is not known */
+    if (position == history->bone_first && position > 0) /* the gap before it is unknown */
         return false;
     return spw_history_gap(history, position) >= history->event_first &&
            spw_bone_at(history, position)->touches >= history->touch_first;

@@ -1,6 +1,6 @@
-/* history.h - what happened lately: rings of backbone operations, of all events, and of who was touched.
+/* history.h - remembers the latest events in three rings: operations of the backbone, all events, and touches.
  *
- * Positions count from 0 over the whole run; a position is in the ring while it is younger than the ring's capacity. */
+ * Positions count from 0 over the whole run. A position is in the ring while it is younger than the ring's capacity. */
 #ifndef SPILLWAY_PLANNER_HISTORY_H
 #define SPILLWAY_PLANNER_HISTORY_H
 #include <stdbool.h>
@@ -15,7 +15,7 @@ enum spw_event_kind { SPW_EVENT_BONE, SPW_EVENT_BESIDE, SPW_EVENT_ALLOC, SPW_EVE
 struct spw_event {
     uint64_t value;      /* BONE: its position; BESIDE: token; ALLOC: bytes; FREE: id */
     uint64_t live_bytes; /* before it */
-    uint32_t id;         /* ALLOC: the id's lower half */
+    uint32_t id;         /* ALLOC: the lower half of the id */
     uint16_t alloc_kind;
     uint8_t kind;
     bool input : 1; /* BESIDE: a copy from the host */
@@ -29,10 +29,11 @@ struct spw_bone { /* one operation of the backbone */
     uint64_t event;                 /* its position among the events */
     uint64_t touches;               /* position of its first touch */
     uint64_t function;
-    uint32_t newest;                   /* lower half of the newest allocation's id */
-    uint16_t touch_count, loose_count; /* all; of these the last ones, as in spw_iteration_add */
+    uint32_t newest; /* lower half of the id of the newest allocation */
+    /* All touches; how many of the last ones are loose, as in spw_iteration_add(). */
+    uint16_t touch_count, loose_count;
     bool everything : 1, launch : 1;
-    bool hint : 1; /* there was a hint in the gap before it, or it is one */
+    bool hint : 1; /* there was a hint in the gap before it, or at it */
 };
 
 struct spw_touched {
@@ -44,31 +45,31 @@ struct spw_history {
     struct spw_bone *bones;
     struct spw_event *events;
     struct spw_touched *touches;
-    size_t bone_capacity, event_capacity, touch_capacity; /* powers of two, in fixed proportion */
+    size_t bone_capacity, event_capacity, touch_capacity; /* powers of two, in a fixed proportion */
     size_t bone_limit;
-    uint64_t bone_count, event_count, touch_count; /* of the whole run */
+    uint64_t bone_count, event_count, touch_count; /* over the whole run */
     uint64_t op_count;
-    uint64_t bone_first, event_first, touch_first; /* nothing older was kept */
-    uint64_t hints[3], hint_count;                 /* the bones behind the last three hints, the newest first */
+    uint64_t bone_first, event_first, touch_first; /* older ones were not kept */
+    uint64_t hints[3], hint_count;                 /* the bones after the last three hints, the newest first */
 };
 
-enum { SPW_HISTORY_EVENTS = 4, SPW_HISTORY_TOUCHES = 8 }; /* per backbone operation */
-enum { SPW_HISTORY_MOST_TOUCHES = 1 << 12 };              /* of one operation that are remembered */
+enum { SPW_HISTORY_EVENTS = 4, SPW_HISTORY_TOUCHES = 8 }; /* per operation of the backbone */
+enum { SPW_HISTORY_MOST_TOUCHES = 1 << 12 };              /* most touches of one operation that are remembered */
 
 int spw_history_init(struct spw_history *history, size_t limit);
 void spw_history_finish(struct spw_history *history);
 
-/* Doubles the capacity. 0; -ENOSPC: the limit is reached; -ENOMEM: it stays as it is. */
+/* Doubles the capacity. Returns 0; -ENOSPC: the limit is reached; -ENOMEM: the capacity stays as it is. */
 int spw_history_grow(struct spw_history *history);
 
-/* True when the next backbone operation would overwrite the oldest. */
+/* Returns true if the next operation of the backbone would overwrite the oldest. */
 static inline bool spw_history_is_full(const struct spw_history *history)
 {
     return history->bone_count - history->bone_first >= history->bone_capacity;
 }
 
-/* True when bone `position` and everything after it is remembered: its event, the events of the gap before it, its touches.
- */
+/* Returns true if bone `position` and everything after it is remembered: its event, the events of the gap before it, and
+ * its touches. */
 bool spw_history_has(const struct spw_history *history, uint64_t position);
 
 static inline struct spw_bone *spw_bone_at(const struct spw_history *history, uint64_t position)
@@ -86,7 +87,7 @@ static inline struct spw_touched *spw_touched_at(const struct spw_history *histo
     return &history->touches[position & (history->touch_capacity - 1)];
 }
 
-/* Where the next event goes; the caller fills it in. */
+/* Returns the next event, which the caller fills in. */
 static inline struct spw_event *spw_history_next_event(struct spw_history *history)
 {
     struct spw_event *event = spw_event_at(history, history->event_count++);
@@ -100,14 +101,15 @@ static inline void spw_history_add_event(struct spw_history *history, struct spw
     *spw_history_next_event(history) = event;
 }
 
-/* ---- inline, since every operation passes here */
+/* ---- inline, since every operation takes this path */
 
 static inline uint64_t spw_stir(uint64_t hash, uint64_t value)
 {
     return ((hash << 23 | hash >> 41) ^ value) * 0x9e3779b97f4a7c15u;
 }
 
-/* What makes two operations the same: what is called, how, and the sizes of what it surely touches. Not who is touched. */
+/* Returns the identity of an operation: what is called, how, and the sizes of what it touches for certain, but not which
+ * allocations it touches. */
 static inline uint64_t spw_history_token(const struct spw_iteration_op *op)
 {
     uint64_t hash = spw_stir(spw_stir((uint64_t)op->kind << 8 | op->everything, op->function), op->geometry);
@@ -172,7 +174,7 @@ static inline void spw_history_add_bone(struct spw_history *history, const struc
 }
 /* ---- */
 
-/* Whether the live set was the same before both, but for what is slight. */
+/* Returns true if the live set was the same before both bones, except for slight allocations. */
 static inline bool spw_history_lives_alike(const struct spw_history *history, const struct spw_live *live, uint64_t position,
                                            uint64_t other)
 {
@@ -180,7 +182,7 @@ static inline bool spw_history_lives_alike(const struct spw_history *history, co
     return a->live_hash == b->live_hash && spw_live_alike(live, a->live_bytes, b->live_bytes);
 }
 
-/* The events of the gap before bone `position`: from here to the bone's own event. */
+/* Returns the first event of the gap before bone `position`; the gap ends before the bone's own event. */
 static inline uint64_t spw_history_gap(const struct spw_history *history, uint64_t position)
 {
     if (position > history->bone_first)

@@ -1,4 +1,4 @@
-/* iteration.c - takes what happens, call by call, and answers where in its iteration the program is. */
+/* iteration.c - takes events call by call, and tells where in its iteration the program is. */
 #include "detect/iteration.h"
 
 #include <errno.h>
@@ -37,7 +37,7 @@ void spw_iteration_destroy(struct spw_iteration *detector)
     free(detector);
 }
 
-/* An event beside the backbone; a hint is used up by it. */
+/* Adds an event other than a bone; it uses up a hint. */
 static void add_event(struct spw_iteration *detector, struct spw_event event)
 {
     spw_history_add_event(&detector->history, event);
@@ -76,7 +76,7 @@ void spw_iteration_hint(struct spw_iteration *detector)
     detector->hint = true;
 }
 
-/* How sure the place of the newest bone is, on the path. */
+/* Returns how sure the place of the newest bone is, while on the path. */
 static enum spw_iteration_sure how_sure(const struct spw_iteration *detector, uint64_t live_bytes)
 {
     const struct spw_shape *shape = detector->shape;
@@ -87,7 +87,7 @@ static enum spw_iteration_sure how_sure(const struct spw_iteration *detector, ui
     return detector->whole && !detector->doubtful && same_memory ? SPW_ITERATION_SURE : SPW_ITERATION_LIKELY;
 }
 
-/* A bone that is hinted at, or is not the next step in the middle of an iteration. */
+/* Handles a bone that has a hint, or is not the next step in the middle of an iteration. */
 static __attribute__((noinline)) int find_place(struct spw_iteration *detector, uint64_t bone,
                                                 struct spw_iteration_place *place)
 {
@@ -105,7 +105,7 @@ static __attribute__((noinline)) int find_place(struct spw_iteration *detector, 
     if (!detector->shape)
         return spw_search(detector, bone, &place->learned);
     if (detector->unsettled && (r < 0 || place->learned))
-        spw_finder_restart(&detector->finder, bone + 1); /* it must see all or nothing */
+        spw_finder_restart(&detector->finder, bone + 1); /* the finder must see all bones or none */
     else if (detector->unsettled)
         return spw_search_doubt(detector, bone, &place->learned);
     return r;
@@ -133,7 +133,8 @@ static int take_bone(struct spw_iteration *detector, const struct spw_iteration_
     return r;
 }
 
-/* An iteration has begun where the shape that is followed has none: the next bone will tell which. */
+/* Returns true if an iteration has begun where the shape that is followed has no boundary. The next bone will tell which
+ * one. */
 static bool is_contradicted(const struct spw_iteration *detector)
 {
     const struct spw_shape *shape = detector->shape;

@@ -1,24 +1,25 @@
-/* judge.c - whether a stretch that repeats is an iteration, or only a loop inside one.
+/* judge.c - judges whether a stretch that repeats is an iteration, or only a loop inside one.
  *
- * Inner loops (layers, time steps) repeat too. What tells an iteration from them:
- *   1. the live set is the same at both ends, at least at one rotation: a forward loop leaves activations behind. What is
- *      slight beside all that is alive does not count (a loss that is kept on the device; live.h). It is the same in the
- *      last sixteenth: an evaluation, and the forward pass of the step behind it, are the same operations, but that one
- *      leaves activations behind;
- *   2. what was there before is touched again by the same operation: a layer has weights of its own. Every operation is
- *      compared with the one a period earlier; an allocation that was alive then already must be the same one, a younger one
- *      must have been made about as many allocations ago, and so must one that was made in the period before (an input
- *      that is fetched one iteration ahead). One operation in eight may differ (buffers used in turn);
- *   3. it uses most of what is kept: parameters, gradients, states. The less of it is used, the more often it must
+ * Inner loops (layers, time steps) repeat too. An iteration differs from them in this:
+ *   1. The live set is the same at both ends, at least at one rotation: a forward loop leaves activations behind. Slight
+ *      allocations do not count (a loss that is kept on the device; live.h). The live set is the same in the last sixteenth:
+ * an evaluation has the same operations as the forward pass of the step after it, but only the latter leaves activations
+ *      behind.
+ *   2. The same operation touches the same allocations again, while a layer has weights of its own. Every operation is
+ * compared with the one a period earlier. An allocation that was alive then already must be the same one. A younger one must
+ * have been made about as many allocations ago, and so must one that was made in the period before (an input that is fetched
+ * one iteration ahead). One operation in eight may differ (buffers used in turn).
+ *   3. It uses most of the kept allocations: parameters, gradients, states. The less of them it uses, the more often it must
  *      have been repeated: two occurrences for three quarters (of the bytes and of the number), three for a third, else a
- *      thousand that are half of the whole run. Where hardly anything is kept, as far as is told, what is used of it tells
- *      nothing: then four that are half of the whole run are enough, if there are copies to or from the host in each;
- *   4. there are at least seven operations in all: two equal launches in a row are not a loop;
- *   5. while the program gives hints, they come at the same operations in both, and there is one. Hints that have stopped
- *      (65536 operations without one, or twice as many as there were between the last two) do not count.
- * Limits: a loop that repeats exactly, on the same memory, and uses most of what is kept is taken for the iteration until
- * the rest has been seen (gradient accumulation is such a loop; see merge.c). A program that keeps more than a little with
- * every iteration (outputs of a size with its layers') never has the same live set again and is not recognised. */
+ *      thousand that are half of the whole run. If hardly any kept allocations are known, the share tells nothing; then four
+ *      occurrences that are half of the whole run are enough, if there are copies to or from the host in each.
+ *   4. There are at least seven operations in all: two equal launches in a row are not a loop.
+ *   5. While the program gives hints, they come at the same operations in both occurrences, and there is at least one. Hints
+ * that have stopped (65536 operations without one, or twice as many as there were between the last two) do not count.
+ * Limits: a loop that repeats exactly, on the same memory, and uses most of the kept allocations is taken for the iteration
+ * until the rest has been seen (gradient accumulation is such a loop; see merge.c). A program that keeps more than slight
+ * allocations in every iteration (outputs as large as its layers') never has the same live set again and is not recognised.
+ */
 #include "detect/period.h"
 
 enum {
@@ -30,20 +31,20 @@ enum {
     HINTS_STOPPED = 1 << 16
 };
 
-/* Whether an allocation was made in the `bones` bones before `position`. */
+/* Returns true if the allocation was made in the `bones` bones before `position`. */
 static bool was_made_since(const struct spw_history *history, uint64_t position, uint64_t bones, uint32_t id)
 {
     return position >= bones && spw_history_has(history, position - bones) &&
            (int32_t)(id - spw_bone_at(history, position - bones)->newest) > 0;
 }
 
-/* Those that an operation is known by. */
+/* Returns the number of touches that are part of the operation's identity. */
 static uint32_t sure_touches(const struct spw_bone *bone)
 {
     return bone->touch_count - bone->loose_count;
 }
 
-/* Whether the touches of the bones at `position` and `lag` earlier correspond. */
+/* Returns true if the touches of the bones at `position` and `lag` earlier correspond. */
 static bool same_objects(const struct spw_history *history, uint64_t position, uint64_t lag)
 {
     const struct spw_bone *now = spw_bone_at(history, position), *before = spw_bone_at(history, position - lag);
@@ -57,7 +58,7 @@ static bool same_objects(const struct spw_history *history, uint64_t position, u
             continue;
         }
         if ((int32_t)(a->id - before->newest) <= 0 && !was_made_since(history, position, 2 * lag, a->id))
-            return false; /* it was there already, and another one was used */
+            return false; /* it existed already, and another one was used */
         const int32_t off = (int32_t)(a->id - b->id - shift);
         if (off < -LOOSE_ALLOCS || off > LOOSE_ALLOCS)
             return false;
@@ -136,13 +137,13 @@ static bool at_least(const struct spw_coverage *coverage, unsigned part, unsigne
            (double)coverage->bytes * of >= (double)coverage->all_bytes * part;
 }
 
-/* Of the bones [first, end) and what is between them. */
+/* Returns the number of operations in the bones [first, end) and between them. */
 static uint64_t operations(const struct spw_history *history, uint64_t first, uint64_t end)
 {
     return spw_bone_at(history, end - 1)->op - spw_bone_at(history, first)->op + 1;
 }
 
-/* In the bones [first, end), or before the first. */
+/* Returns true if there are copies in the bones [first, end), or before the first. */
 static bool copies_are_made(const struct spw_history *history, uint64_t first, uint64_t end)
 {
     for (uint64_t e = spw_history_gap(history, first); e < spw_bone_at(history, end - 1)->event; e++)
@@ -151,7 +152,7 @@ static bool copies_are_made(const struct spw_history *history, uint64_t first, u
     return false;
 }
 
-/* Whether it has come often enough for what it uses of what is kept. */
+/* Returns true if it has come often enough for its share of the kept allocations. */
 static bool is_enough(const struct spw_history *history, const struct spw_coverage *coverage, uint64_t end, uint64_t lag,
                       uint64_t run)
 {

@@ -1,4 +1,4 @@
-/* live.c - a hash table of live allocations; slots move back on removal, so that it never fills with graves. */
+/* live.c - a hash table of live allocations; a removal moves slots back, so that there are no markers of removed ones. */
 #include "detect/live.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ int spw_live_remove(struct spw_live *live, uint64_t id)
     live->bytes -= entry->bytes;
     live->hash -= share(entry);
 
-    /* Whoever stands behind the hole and would be looked for before it moves into it. */
+    /* Moves an entry after the hole into it if a look-up of that entry would pass the hole. */
     const size_t mask = live->capacity - 1;
     size_t hole = (size_t)(entry - live->slots);
     for (size_t i = (hole + 1) & mask; live->slots[i].id; i = (i + 1) & mask)

@@ -1,16 +1,17 @@
-/* merge.c - what came between two iterations: part of a longer iteration, a shape of its own, or only noise.
+/* merge.c - judges what came between two iterations: part of a longer iteration, a shape of its own, or only noise.
  *
  * Gradient accumulation looks like a shape A that is repeated with something, U, in between: A A A A U A A A A U. Evaluation
  * looks the same: T T T T T T T E. The remainder belongs to a longer iteration, A x 4 + U, when
- *   - it doesn't begin as the shape begins (an evaluation does: with the forward pass), and calls a function that the shape
- *     doesn't (an update does), and
- *   - most of its launches are of such functions and it touches a quarter of what is kept, by bytes and by number (so
- *     logging is not enough); or it touches kept bytes that the shape never touches, a sixteenth of all or more (optimizer
- * state). The longer iteration is taken when the last two of it are equal, token by token; where the remainder was longer
- * the first time (it made states), that may be before the update comes for the third time. Limits: what an update does once
- * in many iterations (a moving average of all weights every tenth step) makes an iteration of all ten; an evaluation that
- * begins with functions of its own and runs over most weights does too; an update that shares its first functions with the
- * forward pass does not. */
+ *   - it does not begin as the shape begins (an evaluation does: with the forward pass), and calls a function that the shape
+ *     does not call (an update does), and
+ *   - most of its launches are of such functions and it touches a quarter of the kept allocations, by bytes and by number
+ * (so logging is not enough); or it touches kept bytes that the shape never touches, at least a sixteenth of all (optimizer
+ *     state).
+ * The longer iteration is learned when its last two occurrences are equal, token by token. If the remainder was longer the
+ * first time (it made states), that may be before the update comes for the third time. Limits: something that an update does
+ * once in many iterations (a moving average of all weights every tenth step) makes one iteration of all ten; so does an
+ * evaluation that begins with functions of its own and runs over most weights; an update that shares its first functions
+ * with the forward pass does not. */
 #include "detect/detector.h"
 
 enum { FIRST_FUNCTIONS = 3, SMALL_SHARE = 8, SMALL_BONES = 4, SLOTS_PER_BONE = 64, BETTER_TRIALS = 8 };
@@ -43,7 +44,7 @@ static bool belongs(struct spw_iteration *detector, const struct spw_shape *shap
     if (!unknown || begins_alike(history, shape, begin, end) || begin < shape->backbone ||
         !spw_history_has(history, begin - shape->backbone))
         return false;
-    const uint64_t unit = begin - shape->backbone; /* the latest time that the shape went by */
+    const uint64_t unit = begin - shape->backbone; /* the latest occurrence of the shape */
     const struct spw_coverage here = spw_period_coverage(history, &detector->live, unit, begin, end);
     if (2 * unknown > launches && 4 * here.count >= here.all_count && here.bytes >= here.all_bytes / 4)
         return true;
@@ -62,7 +63,7 @@ static bool comes_at(const struct spw_history *history, const struct spw_shape *
     return true;
 }
 
-/* The first bone of [begin, end) at which the shape comes as a whole before `last`, else `end`. */
+/* Returns the first bone of [begin, end) at which the whole shape occurs before `last`, else `end`. */
 static uint64_t first_of(const struct spw_history *history, const struct spw_shape *shape, uint64_t begin, uint64_t end,
                          uint64_t last)
 {
@@ -71,7 +72,7 @@ static uint64_t first_of(const struct spw_history *history, const struct spw_sha
     return begin;
 }
 
-/* One period, from the bone `begin` on, at which the shape comes: how many of its bones are the shape's. */
+/* Returns how many bones of one period belong to the shape. The shape occurs at bone `begin`, where the period starts. */
 static uint64_t bones_of(const struct spw_history *history, const struct spw_shape *shape, uint64_t begin, uint64_t end)
 {
     uint64_t bones = 0;
@@ -112,8 +113,8 @@ bool spw_merge_is_whole(struct spw_iteration *detector, uint64_t end, uint64_t p
     return !most || (run >= 2 * period && any_belongs(detector, most, begin, begin + period));
 }
 
-/* The same remainder as one before, which `now` takes the place of; several different ones may come by in one iteration,
- * since the path may be found again for a moment only. */
+/* Returns an earlier remainder that is the same, and replaces it by `now`. Several different ones may occur in one
+ * iteration, since the path may be found again for a moment only. */
 static struct spw_stretch exchange_remainder(struct spw_iteration *detector, const struct spw_stretch *now)
 {
     struct spw_stretch *place = NULL, before = {0};
@@ -128,8 +129,8 @@ static struct spw_stretch exchange_remainder(struct spw_iteration *detector, con
     return before;
 }
 
-/* One that belongs has come, and not like this before: what it ends may be an iteration all the same that ended in a longer
- * one the last time, since states are made in the first update. */
+/* Handles a remainder that belongs to a longer iteration and has not come like this before. It may still end an iteration
+ * whose remainder was longer the last time, since the first update makes states. */
 static void suspect(struct spw_iteration *detector, const struct spw_shape *shape, uint64_t begin, uint64_t end)
 {
     for (int i = 0; i < SPW_REMAINDERS && !detector->suspect.lag; i++)
@@ -191,7 +192,7 @@ int spw_merge_stretch(struct spw_iteration *detector, const struct spw_shape *sh
     return 0;
 }
 
-/* The copies from and to the host within the window: how many, and a hash of them in their order. */
+/* Returns a hash of the copies from and to the host within the window, in order, and their number. */
 static uint64_t copies_of(const struct spw_history *history, const struct spw_window *window, uint32_t *ret_count)
 {
     uint64_t hash = 0;
@@ -214,8 +215,8 @@ static uint64_t copies_of_shape(const struct spw_shape *shape)
     return hash;
 }
 
-/* The iteration that the shape was learned from may have had copies too many (logging) or too few (in its gap there was
- * something else). This one takes its place when it has fewer, or the same as the one before. */
+/* Replaces the shape by this iteration if it has fewer copies, or the same as the one before. The iteration that the
+ * shape was learned from may have had too many copies (logging) or too few (something else was in its gap). */
 static int take_better(struct spw_iteration *detector, uint64_t begin, uint64_t end, bool *ret_learned)
 {
     const struct spw_history *history = &detector->history;
@@ -230,7 +231,7 @@ static int take_better(struct spw_iteration *detector, uint64_t begin, uint64_t 
         return 0;
     struct spw_shape *shape;
     const uint64_t last_seen = detector->shape->last_seen;
-    const int r = spw_search_keep(detector, &window, &shape); /* takes the place of the one that is followed */
+    const int r = spw_search_keep(detector, &window, &shape); /* replaces the one that is followed */
     if (r < 0)
         return r;
     *ret_learned = true;

@@ -3,8 +3,8 @@
  * A lag d holds over a run of r tokens when token[i] == token[i - d] for the last r positions i; r >= d means that a stretch
  * of length d came twice in a row (a square). This is the comparison of Main and Lorentz ("An O(n log n) algorithm for
  * finding all repetitions in a string", 1984), in one direction, with hashes of contexts as in Karp and Rabin ("Efficient
- * randomized pattern-matching algorithms", 1987) to propose the lags. A proposal costs a look back over tokens; it is paid
- * from a credit that each token adds to, so that the cost per token is bounded whatever the program does. */
+ * randomized pattern-matching algorithms", 1987) to propose the lags. A proposal requires comparing tokens backwards. That
+ * is paid from a credit to which each token adds, so the cost per token is bounded whatever the program does. */
 #include "detect/period.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ void spw_finder_restart(struct spw_finder *finder, uint64_t position)
         finder->seen[i] = (struct spw_stretch_seen){0};
 }
 
-/* The first bone that counts. */
+/* Returns the first bone that is not ignored. */
 static uint64_t first_bone(const struct spw_finder *finder, const struct spw_history *history)
 {
     return finder->floor > history->bone_first ? finder->floor : history->bone_first;
@@ -101,7 +101,7 @@ static struct spw_stretch_seen *find_seen(struct spw_finder *finder, uint64_t la
     return NULL;
 }
 
-/* The tracker's lag held up to bone `end`, and is given up. */
+/* Remembers the stretch up to bone `end` over which the tracker's lag held, before the tracker gives it up. */
 static void remember(struct spw_finder *finder, const struct spw_tracker *tracker, uint64_t end)
 {
     if (!tracker->lag || tracker->run < WORTH_REMEMBERING)
@@ -112,10 +112,11 @@ static void remember(struct spw_finder *finder, const struct spw_tracker *tracke
     *seen = (struct spw_stretch_seen){.lag = tracker->lag, .from = end - tracker->run, .to = end - 1};
 }
 
-/* Over how many tokens up to and with `position` the lag holds, as far as the credit reaches. */
+/* Returns over how many tokens, up to and including `position`, the lag holds, as far as the credit reaches. */
 static uint64_t look_back(struct spw_finder *finder, const struct spw_history *history, uint64_t position, uint64_t lag)
 {
-    const uint64_t first = first_bone(finder, history) + lag; /* of those that have something to be compared with */
+    /* The first bone that has another one to compare with. */
+    const uint64_t first = first_bone(finder, history) + lag;
     const struct spw_stretch_seen *seen = NULL;
     uint64_t p = position + 1;
     while (p > first && finder->credit > 0 && token_at(history, p - 1) == token_at(history, p - 1 - lag)) {

@@ -1,13 +1,14 @@
-/* remembered.c - shapes that another process has learned: as bytes, and until the program comes by one of them. */
+/* remembered.c - keeps shapes that another process has learned, until the program does one of them, and converts shapes
+ * to bytes. */
 #include "detect/detector.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- as bytes: a header, the steps, the besides' tokens, the allocs; numbers as the machine has them ---- */
+/* ---- as bytes: a header, the steps, the tokens of the besides, the allocs; numbers in the machine's format ---- */
 
-#define MAGIC UINT64_C(0x3165706168737073) /* spshape1 */
+#define MAGIC UINT64_C(0x3165706168737073) /* "spshape1" */
 
 enum { MOST = 1 << 20 /* of each */, LAUNCH = 1, HINT = 2, ALL_FLAGS = LAUNCH | HINT };
 
@@ -146,7 +147,7 @@ int spw_iteration_remember(struct spw_iteration *detector, const void *bytes, si
     return 0;
 }
 
-/* ---- the one that the program is in ---- */
+/* ---- finding the shape that the program is in ---- */
 
 void spw_remembered_finish(struct spw_remembered *remembered)
 {

@@ -1,4 +1,4 @@
-/* search.c - off the path: finds the way back into a known shape, or learns a new one. */
+/* search.c - works while off the path: finds the way back into a known shape, or learns a new one. */
 #include "detect/detector.h"
 
 #include <errno.h>
@@ -52,7 +52,7 @@ int spw_search_keep(struct spw_iteration *detector, const struct spw_window *win
         return r;
     for (size_t i = 0; i < detector->shape_count; i++)
         if (detector->shapes[i]->backbone == shape->backbone && detector->shapes[i]->sum == shape->sum) {
-            shape->seen = detector->shapes[i]->seen; /* the same once more, with another boundary */
+            shape->seen = detector->shapes[i]->seen; /* it is the same shape with another boundary */
             forget(detector, i);
             break;
         }
@@ -84,7 +84,7 @@ int spw_search_learn(struct spw_iteration *detector, uint64_t end, uint64_t peri
     return 0;
 }
 
-/* Over how many bones before `end` the period holds, up to three times the period. */
+/* Returns over how many bones before `end` the period holds, up to three times the period. */
 static uint64_t run_of(const struct spw_history *history, uint64_t end, uint64_t period)
 {
     uint64_t p = end;
@@ -141,7 +141,7 @@ int spw_search_remember_more(struct spw_iteration *detector)
     return r < 0 ? r : spw_finder_grow(&detector->finder, &detector->history);
 }
 
-/* Over how many bones up to the newest the shape's steps up to `step` fit, its first step at most. */
+/* Returns over how many bones, up to the newest, the shape's steps up to `step` fit, at most back to its first step. */
 static uint32_t fitting(const struct spw_history *history, const struct spw_shape *shape, uint64_t bone, uint32_t step)
 {
     uint32_t count = 0;
@@ -159,8 +159,8 @@ static bool is_known(const struct spw_iteration *detector, uint32_t id)
     return false;
 }
 
-/* Back on the path of `shape`, from bone `first` on, which is its step `step`; unless what came in between has become a
- * shape in its place. */
+/* Returns to the path of `shape`: bone `first` is its step `step`. If what came in between has become a shape instead,
+ * the path is not taken. */
 static int go_back(struct spw_iteration *detector, struct spw_shape *shape, uint64_t first, uint32_t step, bool *ret_learned)
 {
     const bool same = shape == detector->lost && step == detector->off_step;
@@ -181,7 +181,7 @@ static int go_back(struct spw_iteration *detector, struct spw_shape *shape, uint
     return r;
 }
 
-/* Of what came since the path was left. */
+/* Returns the context of the bones since the path was left. */
 static struct spw_context context_off_path(const struct spw_iteration *detector, uint64_t bone)
 {
     struct spw_context context = detector->finder.context;
@@ -190,7 +190,7 @@ static struct spw_context context_off_path(const struct spw_iteration *detector,
     return context;
 }
 
-/* A context that is found at one place only. */
+/* Finds the way back by a context that occurs at one place only. */
 static bool way_back_by_context(struct spw_iteration *detector, struct spw_shape *shape, uint64_t bone, int *ret,
                                 bool *ret_learned)
 {
@@ -204,12 +204,13 @@ static bool way_back_by_context(struct spw_iteration *detector, struct spw_shape
     uint32_t from = step + 1 - count;
     const uint32_t off = detector->off_step;
     if (from > 0 && shape == detector->lost && from < off && off <= step && bone - (step - off) >= detector->off_since)
-        from = off; /* where it was left: something was put in between */
+        from = off; /* the step at which the path was left: something was inserted */
     *ret = go_back(detector, shape, bone - (step - from), from, ret_learned);
     return true;
 }
 
-/* A long run from where the path was left, or from the boundary, although its context is found elsewhere too. */
+/* Finds the way back by a long run from where the path was left, or from the boundary, although its context occurs
+ * elsewhere too. */
 static bool way_back_by_run(struct spw_iteration *detector, uint64_t bone, int *ret, bool *ret_learned)
 {
     struct spw_shape *shape = detector->lost;
@@ -233,7 +234,8 @@ static bool way_back_by_run(struct spw_iteration *detector, uint64_t bone, int *
     return false;
 }
 
-/* What another process has learned: the finder goes on, until it has proven to be what this one does. */
+/* Takes a shape that another process has learned. The finder goes on until the shape has proven to be what this process
+ * does. */
 static bool way_to_remembered(struct spw_iteration *detector, uint64_t bone, int *ret, bool *ret_learned)
 {
     const struct spw_context context = context_off_path(detector, bone);
@@ -257,7 +259,7 @@ static bool way_back(struct spw_iteration *detector, uint64_t bone, int *ret, bo
     return way_back_by_run(detector, bone, ret, ret_learned) || way_to_remembered(detector, bone, ret, ret_learned);
 }
 
-/* Whether what has repeated itself is somewhere in what the shape repeats, as often: then it is a loop within it, or the
+/* Returns true if the repetition occurs in what the shape repeats, as often: then it is a loop within the shape, or the
  * shape itself, and not another iteration. */
 static bool is_within(const struct spw_history *history, const struct spw_shape *shape, uint64_t end, uint64_t period,
                       uint64_t run)
@@ -290,8 +292,8 @@ static bool is_known_period(const struct spw_iteration *detector, uint64_t end, 
     return false;
 }
 
-/* Judges the candidate, and then a few times its lag: what is called again and again may be done with other tensors in turn,
- * as by models of one form. Such a one has to use most of what is kept, however often it came. */
+/* Judges the candidate and then a few multiples of its lag, since the same calls may be made on different tensors in
+ * turn, as by models of the same form. A multiple has to use most of the kept allocations, however often it came. */
 static enum spw_verdict judge_turns(struct spw_iteration *detector, uint64_t end, const struct spw_tracker *proposed,
                                     struct spw_tracker *ret_candidate)
 {
@@ -307,7 +309,8 @@ static enum spw_verdict judge_turns(struct spw_iteration *detector, uint64_t end
     return verdict;
 }
 
-/* The finder proposes what has repeated itself up to the newest bone: learns it if it is an iteration, and a new one. */
+/* Takes the repetition that the finder proposes, up to the newest bone, and learns it if it is an iteration that is not
+ * known. */
 static int take_candidate(struct spw_iteration *detector, uint64_t bone, const struct spw_tracker *proposed,
                           bool *ret_learned)
 {
@@ -333,7 +336,7 @@ int spw_search_doubt(struct spw_iteration *detector, uint64_t bone, bool *ret_le
 
 /* ---- hints ---- */
 
-/* The shape that begins with a hint and this token and was seen most; NULL: none. */
+/* Returns the shape that begins with a hint and this token and was seen most, or NULL. */
 static struct spw_shape *hinted_shape(const struct spw_iteration *detector, uint64_t token)
 {
     struct spw_shape *best = NULL;
@@ -370,8 +373,8 @@ void spw_search_heed(struct spw_iteration *detector, uint64_t bone)
         forget_shape(detector, shape);
 }
 
-/* Off the path, at a bone with a hint: what lies between the last three hints came twice, or a known shape begins like this.
- */
+/* Handles a bone with a hint while off the path: learns the stretch between the last three hints if it came twice, or
+ * follows a known shape that begins like this. */
 static int search_by_hint(struct spw_iteration *detector, uint64_t bone, bool *ret_learned)
 {
     const struct spw_history *history = &detector->history;

@@ -1,4 +1,4 @@
-/* shape.c - takes an iteration down from the history, and keeps an index of its contexts. */
+/* shape.c - makes a shape of an iteration in the history, and keeps an index of its contexts. */
 #include "detect/shape.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ static struct spw_shape_place *find_place(const struct spw_shape *shape, uint64_
     return &shape->places[i];
 }
 
-/* The shape repeats: a context may begin in the iteration before. */
+/* Indexes the contexts. The shape repeats, so a context may begin in the iteration before. */
 static void make_index(struct spw_shape *shape)
 {
     const uint32_t n = shape->backbone, longest = SPW_CONTEXT_TOKENS[SPW_CONTEXT_16];
@@ -38,8 +38,8 @@ static void make_index(struct spw_shape *shape)
     }
 }
 
-/* How many of the first tokens are found at the beginning only. Fewer than 16 are never enough: an iteration that was
- * learned with noise in it may not have what is usually the same there. */
+/* Returns 16 if the first 16 tokens occur only at the beginning, else UINT32_MAX. Fewer tokens are never enough: an
+ * iteration that was learned with noise in it may lack the place that usually has the same tokens. */
 static uint32_t distinct_after(const struct spw_shape *shape)
 {
     static const uint64_t none[SPW_CONTEXTS] = {0};
@@ -126,7 +126,7 @@ static struct spw_shape *make_room_for(const struct spw_history *history, const 
     return spw_shape_make_room((uint32_t)(window->end - window->begin), besides, allocs);
 }
 
-/* Ids rise, so the one that is freed is found by halving. */
+/* Marks an allocation as freed. Ids rise, so it is found by binary search. */
 static void note_free(struct spw_shape *shape, uint32_t count, uint32_t id)
 {
     uint32_t low = 0, high = count;
@@ -171,7 +171,7 @@ static void take_down(struct spw_shape *shape, const struct spw_history *history
     shape->steps[n + 1] = (struct spw_shape_step){.besides = besides, .allocs = allocs};
 }
 
-/* Operations are numbered as they came: those of a gap before the step behind it. */
+/* Numbers operations in order: those of a gap come before the step after it. */
 static void number_operations(struct spw_shape *shape)
 {
     for (uint32_t n = 0; n <= shape->backbone; n++) {

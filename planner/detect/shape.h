@@ -1,4 +1,5 @@
-/* shape.h - a known iteration: its operations, what stands between them, and where a context of tokens is in it. */
+/* shape.h - describes a known iteration: its operations, the events between them, and where contexts of tokens occur in
+ * it. */
 #ifndef SPILLWAY_PLANNER_SHAPE_H
 #define SPILLWAY_PLANNER_SHAPE_H
 #include <stdbool.h>
@@ -13,10 +14,10 @@ struct spw_shape_step { /* one operation of the backbone, and the gap before it 
     uint64_t token;
     uint64_t prefix; /* hash of the tokens before it */
     uint64_t function;
-    int64_t live_bytes; /* before it, less those at the boundary */
+    int64_t live_bytes; /* before it, minus those at the boundary */
     uint32_t ordinal;
-    uint32_t besides, allocs; /* the first ones of its gap; they end where the next step's begin */
-    bool launch, hint;        /* as the bone's */
+    uint32_t besides, allocs; /* first ones of its gap, which ends where the next step's begins */
+    bool launch, hint;        /* as in the bone */
 };
 
 struct spw_shape_beside {
@@ -27,7 +28,7 @@ struct spw_shape_beside {
 struct spw_shape_alloc {
     uint64_t bytes;
     uint32_t kind;
-    uint32_t id; /* the lower half, of the one that it was learned from */
+    uint32_t id; /* the lower half of the id in the iteration that it was learned from */
     bool freed;  /* before the iteration ends */
 };
 
@@ -40,37 +41,38 @@ struct spw_shape_place {
 struct spw_shape {
     uint32_t id;
     uint32_t length, backbone, beside_count, alloc_count;
-    struct spw_shape_step *steps; /* backbone + 2: then the gap before the boundary, then its end */
+    struct spw_shape_step *steps; /* backbone + 2: the last two are the gap before the boundary, and its end */
     struct spw_shape_beside *besides;
     struct spw_shape_alloc *allocs;
     struct spw_shape_place *places;
-    uint64_t *functions; /* that it launches, rising, each once */
+    uint64_t *functions; /* that it launches, sorted, each once */
     uint32_t function_count;
     size_t place_capacity;
     uint64_t sum;            /* of the backbone's tokens: the same for every rotation */
-    bool hints;              /* there are any */
-    uint32_t distinct_after; /* its first so many tokens are found at its beginning only: 4, 16, or UINT32_MAX */
+    bool hints;              /* there is at least one */
+    uint32_t distinct_after; /* its first 16 tokens occur only at its beginning: 16; else UINT32_MAX */
     uint64_t seen, last_seen;
-    bool repeats; /* the last time it came, it came again next */
+    bool repeats; /* after its last occurrence it came again next */
     uint64_t boundary_live_bytes;
 };
 
-/* With room for so much, and nothing in it: the caller fills in the steps (tokens, functions, live bytes, where their gaps
- * begin), the tokens of the besides and the allocs, and has the rest made of these. NULL: no memory. */
+/* Makes an empty shape with room for these numbers. The caller fills in the steps (tokens, functions, live bytes, where
+ * their gaps begin), the tokens of the besides, and the allocs; spw_shape_complete() derives the rest. Returns NULL
+ * without memory. */
 struct spw_shape *spw_shape_make_room(uint32_t backbone, uint32_t besides, uint32_t allocs);
 void spw_shape_complete(struct spw_shape *shape);
 
-/* Takes down the window. 0 or -ENOMEM. */
+/* Makes a shape of the window. Returns 0 or -ENOMEM. */
 int spw_shape_create(const struct spw_history *history, const struct spw_window *window, struct spw_shape **ret_shape);
 void spw_shape_destroy(struct spw_shape *shape);
 size_t spw_shape_memory_bytes(const struct spw_shape *shape);
 
-/* Of its operations in their order. */
+/* Returns a hash of its operations in order. */
 uint64_t spw_shape_hash(const struct spw_shape *shape);
 
 bool spw_shape_launches(const struct spw_shape *shape, uint64_t function);
 
-/* The only step at which this context of 16 tokens ends, else, with `short_too`, the one of 4; false when there is none or
- * more than one. */
+/* Finds the only step at which this context of 16 tokens ends, or else, if `short_too`, the context of 4. Returns false
+ * if there is no such step, or more than one. */
 bool spw_shape_locate(const struct spw_shape *shape, const struct spw_context *context, bool short_too, uint32_t *ret_step);
 #endif
