@@ -67,9 +67,8 @@ void spw_sweep_look_at_ops(struct spw_sweep *s)
 struct origin {
     double made_us;    /* the earliest time at which the version exists */
     uint32_t producer; /* SPW_NO_INDEX: no replay brings it back */
-    double replay_us,
-        /* Time of its producer, and of the producers of earlier versions that have to be replayed first. */
-        before_us;
+    /* Time of its producer, and of the producers of earlier versions that have to be replayed first. */
+    double replay_us, before_us;
 };
 
 /* Where copies are not allowed, an update can be repeated only after every operation that made the tensor that it

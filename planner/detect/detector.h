@@ -74,9 +74,8 @@ struct spw_iteration {
     uint64_t remainder_end;        /* end of the latest of them */
     uint64_t ends[SPW_REMAINDERS]; /* ends of the latest remainders, whether they may belong to one or not */
     uint32_t end_next;
-    struct spw_tracker
-        /* lag 0: none. Else: how far two iterations that end in the same remainder are equal so far. */
-        suspect;
+    /* lag 0: none. Else: how far two iterations that end in the same remainder are equal so far. */
+    struct spw_tracker suspect;
     uint32_t suspect_part; /* the shape that they consist of */
 };
 

@@ -37,9 +37,8 @@ struct spw_timer {
     struct interval *copies[2], *other[2]; /* of this pass, and of the pass before; where duplex < 1 */
     size_t copy_count[2], other_count[2];
     size_t room; /* of the stocks, copies and other */
-    double limit_us,
-        /* A pass stops at a time above limit_us. work_us is the sum of the compute lane's work. */
-        work_us;
+    /* A pass stops at a time above limit_us. work_us is the sum of the compute lane's work. */
+    double limit_us, work_us;
 };
 
 enum { COMPUTE, OUT, IN };

@@ -1,10 +1,10 @@
-/* auto.c - the default planner: swap, clean drop and replay chosen together on any graph.
+/* auto.c - the default planner: chooses swap, clean drop and replay together on any graph.
  *
- * It searches (improve.h) from covers and from what all other planners come to, and keeps the best. On small graphs it
- * climbs to its budget over a ladder of smaller ones, the same for every budget, and keeps what was found on the way: what
- * is found for a budget is then found for each larger one, so that more memory never makes a slower plan. On others it can
- * go on from the choices of an earlier plan. Without a time limit the work is limited in place of the time, and the same
- * request gives the same schedule. Guarantees no optimum. */
+ * It searches (improve.h) from covers and from the schedules of all other planners, and keeps the best. On small graphs it
+ * climbs to its budget over a ladder of smaller budgets, the same for every budget, and keeps what was found on the way:
+ * what is found for a budget is then found for each larger one, so more memory never makes a slower plan. On larger graphs
+ * it can continue from the choices of an earlier plan. Without a time limit it limits the work instead of the time, and the
+ * same request gives the same schedule. Guarantees no optimum. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
@@ -21,14 +21,14 @@ enum {
     RUNG_EVALUATIONS = 20000,
     MOST_EVALUATIONS = 16000,
     LEAST_EVALUATIONS = 800,
-    WITH_REPLAYS = 2, /* times as many, where each choice has more to choose from */
+    WITH_REPLAYS = 2, /* factor where each choice has more options */
 };
 
-#define EXPLORED 0.5 /* share of the effort until which several beginnings are tried */
+#define EXPLORED 0.5 /* share of the effort up to which several beginnings are tried */
 #define WORK     8e6 /* evaluations times size */
 
-/* What an evaluation of the graph takes, in operations that touch as many tensors as usual: launches for lists of tensors,
- * and of graphs, touch hundreds. */
+/* Returns the cost of an evaluation of the graph, in operations with the usual number of touches. Launches for lists of
+ * tensors, and of graphs, touch hundreds. */
 static uint32_t size_of(const struct spw_graph *graph)
 {
     const uint32_t touches = graph->touched_count / USUAL_TOUCHES, tensors = graph->tensor_count / USUAL_TENSORS;
@@ -41,8 +41,9 @@ static bool is_small(const struct spw_graph *graph)
     return size_of(graph) <= SMALL;
 }
 
-/* Some two seconds of one core up to thousands of operations, since an evaluation takes as long as the graph is large. What
- * ten times the work finds is less than a two-hundredth better, and on deep networks nothing. */
+/* Returns evaluations for some two seconds of one core, for graphs of up to thousands of operations; an evaluation takes
+ * time in proportion to the graph's size. Ten times the work finds less than a two-hundredth more, and on deep networks
+ * nothing. */
 static uint64_t default_evaluations(const struct spw_plan_request *request)
 {
     const uint32_t size = size_of(request->graph);
@@ -53,14 +54,15 @@ static uint64_t default_evaluations(const struct spw_plan_request *request)
     return most < (double)usual ? (uint64_t)most + 1 : usual;
 }
 
-/* About what can be done in that time, where there is no clock. */
+/* Returns about how many evaluations fit into that time, where there is no clock. */
 static uint64_t evaluations_in(const struct spw_graph *graph, double time_limit_s, uint64_t most)
 {
     const double evaluations = 1 + time_limit_s * 6e6 / (double)(size_of(graph) + 10);
     return evaluations < (double)most ? (uint64_t)evaluations : most;
 }
 
-/* With an effort: until it is used up, if something has been found by then. Without: those that are quick, all of them. */
+/* Offers the schedules of other planners. With an effort: until it is used up, if something has been found by then.
+ * Without: all those that are quick. */
 static int try_others(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
 {
     const struct spw_schedule *best;
@@ -89,13 +91,13 @@ static uint64_t rung(const struct spw_graph *graph, uint32_t number)
            (range < RUNGS ? (number < range ? number : range) : (uint64_t)((unsigned __int128)range * number / RUNGS));
 }
 
-/* Without a search. */
+/* Returns true if there is no search. */
 static bool is_to_begin_only(const struct spw_plan_request *request)
 {
     return request->only_begin_with && request->begin_with;
 }
 
-/* The highest rung within the budget, or, on larger graphs, the budget itself. */
+/* Searches at each rung up to the highest within the budget, or, on larger graphs, at the budget itself. */
 static int climb(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
 {
     const bool is_ladder = is_small(request->graph);
@@ -127,9 +129,9 @@ static int climb(const struct spw_plan_request *request, const struct spw_effort
     return r;
 }
 
-/* Where the clock stopped the climb, what the others come to has not been looked at. On small graphs that is a matter of
- * milliseconds, for those that are quick. It is done on every eighth rung (on all of them where they are a byte apart),
- * which are the same for every budget, so that here too more memory makes no slower plan. */
+/* Tries the other planners where the clock stopped the climb before that. On small graphs this takes milliseconds for the
+ * quick ones. It is done on every eighth rung (on all of them if they are a byte apart), which are the same for every
+ * budget, so that here too more memory makes no slower plan. */
 static int catch_up(const struct spw_plan_request *request, const struct spw_effort *effort, struct spw_improver *improver)
 {
     struct spw_plan_request lower = *request;
@@ -160,7 +162,7 @@ int spw_plan_auto(const struct spw_plan_request *request, struct spw_schedule *s
         effort.begun_s = request->now_s(request->now_context);
     if (is_small(request->graph) && !is_to_begin_only(request)) {
         first.device_bytes = request->graph->least_bytes;
-        first.bound_us = 0; /* which is for the last rung */
+        first.bound_us = 0; /* it is for the last rung */
     }
     int r = spw_improver_create(&first, &effort, &improver);
     if (r < 0)

@@ -1,4 +1,4 @@
-/* planners.c - the table of planners, and what is done to the result of each: timed, and measured against the bounds. */
+/* planners.c - holds the table of planners, times each result and compares it with the bounds. */
 #include "planners/planners.h"
 
 #include <errno.h>
@@ -89,7 +89,7 @@ const struct spw_planner *spw_planner_find(const char *name)
     return NULL;
 }
 
-/* Of all schedules that the request allows, not only of those that the planner makes. */
+/* Finds the bound of all schedules that the request allows, not only of the planner's kind. */
 static int find_bound(const struct spw_plan_request *request, struct spw_bounds *ret_bounds)
 {
     const struct spw_bounds_terms terms = {request->machine.duplex, request->bound_limit_s, request->now_s,
@@ -104,12 +104,12 @@ static void set_bound(struct spw_plan *plan, const struct spw_bounds *bounds)
     plan->bound = bounds->best;
 }
 
-/* A plan without a bound. */
+/* Makes a plan without a bound. */
 static int make_and_time(const struct spw_planner *planner, const struct spw_plan_request *request,
                          struct spw_plan *ret_plan)
 {
     struct spw_plan plan = {.planner = planner};
-    struct spw_plan_request timed = *request; /* whoever times a schedule has it wait for host memory */
+    struct spw_plan_request timed = *request; /* every timing of a schedule waits for host memory */
     timed.machine.host_bytes = request->host_bytes;
     int r = spw_schedule_init(&plan.schedule, request->graph);
     if (r == 0)
@@ -130,7 +130,7 @@ int spw_plan_make(const struct spw_planner *planner, const struct spw_plan_reque
     int r = find_bound(request, &bounds);
     if (r < 0)
         return r;
-    bounded.bound_us = bounds.best_us; /* so that a search needs not find it again */
+    bounded.bound_us = bounds.best_us; /* so that a search need not compute it again */
     r = make_and_time(planner, &bounded, ret_plan);
     if (r == 0)
         set_bound(ret_plan, &bounds);
@@ -142,8 +142,8 @@ void spw_plan_finish(struct spw_plan *plan)
     spw_schedule_finish(&plan->schedule);
 }
 
-/* Bisection between what some operation needs in any case and what all of it needs. Planners are not monotone to the last
- * byte, so this is a budget that does, with none tried below it that does. */
+/* Bisects between the most that an operation needs and the peak. Planners are not monotone to the last byte, so the
+ * result is a budget that suffices, and every smaller one that was tried did not. */
 int spw_plan_smallest(const struct spw_planner *planner, const struct spw_plan_request *request, uint64_t *ret_bytes,
                       struct spw_plan *ret_plan)
 {

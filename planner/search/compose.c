@@ -1,4 +1,4 @@
-/* compose.c - goes through the operations, evicts and restores by the choices, and makes room where they don't suffice. */
+/* compose.c - visits the operations, evicts and restores by the choices, and makes room where they do not suffice. */
 #include "search/compose.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "plan/random.h"
 #include "search/compose_parts.h"
 
-enum { MOST_DEPTH = 2000 }; /* of replays for replays */
+enum { MOST_DEPTH = 2000 }; /* of replays that other replays need */
 
 void spw_composer_destroy(struct spw_composer *c)
 {
@@ -100,7 +100,7 @@ static int replay(struct spw_composer *c, uint32_t index, unsigned depth)
     return r;
 }
 
-/* Has the version on the device, where it is not yet. Whatever is brought in for that is spare afterwards. */
+/* Makes the version present on the device. Tensors that are brought in for that are spare afterwards. */
 static int restore(struct spw_composer *c, uint32_t tensor, uint32_t version, unsigned depth)
 {
     const struct spw_builder_place *place = &c->builder.places[tensor];
@@ -120,7 +120,7 @@ static int restore(struct spw_composer *c, uint32_t tensor, uint32_t version, un
     if (op == SPW_NO_INDEX || !c->request->may_replay || depth > MOST_DEPTH)
         return -ENOSPC;
     const int r = replay(c, op, depth);
-    return r == -EINVAL ? -ENOSPC : r; /* what it would overwrite is still wanted */
+    return r == -EINVAL ? -ENOSPC : r; /* a tensor that it would overwrite is still needed */
 }
 
 /* ---- choices ---- */
@@ -161,7 +161,7 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
     if (SPW_CHOICE(*choice) == SPW_DROP && spw_composer_is_replayable(c, tensor)) {
         const uint32_t next = spw_build_next_use(&c->builder, tensor), lead = SPW_LEAD(*choice);
         if (lead && next > c->builder.next_op + lead) {
-            c->flags |= SPW_OP_UNLIKE; /* it changes what comes before another operation */
+            c->flags |= SPW_OP_UNLIKE; /* it changes the steps before another operation */
             c->early_next[tensor] = c->early[next - lead];
             c->early[next - lead] = tensor;
         }
@@ -175,7 +175,7 @@ static int evict_behind(struct spw_composer *c, uint32_t tensor)
     return r == -ENOSPC ? 0 : r < 0 ? r : spw_composer_drop(c, tensor);
 }
 
-/* What was made only on the way there, unless it can't be made again. */
+/* Drops tensors that were made only on the way, unless they cannot be made again. */
 static int drop_brief(struct spw_composer *c)
 {
     int r = 0;
@@ -187,7 +187,7 @@ static int drop_brief(struct spw_composer *c)
     return r;
 }
 
-/* Restoring one may take what another holds, which then has to come back once more. */
+/* Restores the inputs in several passes, since restoring one may evict another, which then has to be restored again. */
 static int restore_reads(struct spw_composer *c, const struct spw_touched_tensor *reads, uint32_t count)
 {
     enum { PASSES = 4 };
@@ -211,12 +211,12 @@ static int restore_reads(struct spw_composer *c, const struct spw_touched_tensor
     return r;
 }
 
-/* What is to be there ahead of its use; where that does not work out, it is restored for its use. */
+/* Restores tensors that should be present ahead of their use. Where that fails, they are restored for their use. */
 static int restore_early(struct spw_composer *c, uint32_t index)
 {
     int r = 0;
     if (c->early[index] != SPW_NO_INDEX)
-        c->flags |= SPW_OP_UNLIKE; /* the choice was made elsewhere */
+        c->flags |= SPW_OP_UNLIKE; /* the choice was made at another operation */
     for (uint32_t tensor = c->early[index]; tensor != SPW_NO_INDEX && r == 0; tensor = c->early_next[tensor]) {
         if (c->builder.places[tensor].device == SPW_ABSENT)
             r = restore(c, tensor, spw_build_current(&c->builder, tensor), 0);
@@ -259,7 +259,7 @@ static void place_persistent(struct spw_composer *c, struct spw_schedule *schedu
         if (c->choices[behind] == SPW_SWAP)
             schedule->start[i] = SPW_START_HOST;
         else if (t->last_version == 0 && c->choices[(size_t)c->graph->use_count + i] == SPW_SWAP)
-            schedule->start[i] = SPW_START_CLEAN; /* nobody ever writes it: one copy serves all iterations */
+            schedule->start[i] = SPW_START_CLEAN; /* it is never written: one copy serves all iterations */
     }
 }
 

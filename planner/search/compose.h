@@ -1,9 +1,9 @@
 /* compose.h - makes a schedule of choices: what stays, what is copied out and what is dropped, gap by gap.
  *
- * There is a choice for each gap (plan/choice.h). Composing goes through the operations in order, evicts behind each use as
- * chosen, brings back what an operation reads just before it (a copy where there is one, else replays, recursively), and,
- * where memory is short all the same, evicts more: it then notes that among the choices, so that the next time it is done in
- * good time. */
+ * There is one choice for each gap (plan/choice.h). Composing visits the operations in order. After each use it evicts as
+ * chosen. Just before an operation it brings back what the operation reads: by a copy if there is one, else by replays,
+ * recursively. If memory is still short, it evicts more and records that in the choices, so that the next composition evicts
+ * in good time. */
 #ifndef SPILLWAY_PLANNER_COMPOSE_H
 #define SPILLWAY_PLANNER_COMPOSE_H
 #include "plan/choice.h"
@@ -11,7 +11,7 @@
 #include "plan/plan.h"
 #include "plan/schedule.h"
 
-/* Which uses of which tensors they are about: graphs that give the same number have the same choices to make. */
+/* Returns a number for which tensors are used where: graphs with the same number have the same choices to make. */
 uint64_t spw_choice_digest(const struct spw_graph *graph);
 
 struct spw_composer;
@@ -20,17 +20,17 @@ void spw_composer_destroy(struct spw_composer *composer);
 
 struct spw_composed {
     size_t repairs;     /* choices that had to be changed */
-    uint32_t op;        /* the operation that it came to */
-    double replayed_us; /* by all replays */
-    bool is_kept;       /* a schedule came of it, and it is the one that was kept (below) */
+    uint32_t op;        /* the last operation that it reached */
+    double replayed_us; /* in all replays */
+    bool is_kept;       /* it resulted in a schedule, which equals the one that was kept (see below) */
 };
-/* Fills the schedule. 0; -ENOSPC: no way found; -ENOMEM. `ret_composed` is filled in any case. */
+/* Fills the schedule. Returns 0; -ENOSPC: no way was found; -ENOMEM. `ret_composed` is set in any case. */
 int spw_compose(struct spw_composer *composer, uint8_t *choices, struct spw_schedule *schedule,
                 struct spw_composed *ret_composed);
-/* Makes what was composed last what later compositions are held against: where they meet the same choices and the same
- * places, they take over its steps. What comes out is the same with any other, or none, and takes longer the more differs.
- * Without effect, and false, where no schedule came of it. */
+/* Makes the last composition the base of later ones: where these meet the same choices and the same places, they take
+ * over its steps. Any base, or none, leads to the same result; the more differs, the longer it takes. Returns false,
+ * without effect, if the last composition resulted in no schedule. */
 bool spw_composer_keep(struct spw_composer *composer);
-/* From now on there is none. */
+/* Removes the base. */
 void spw_composer_forget(struct spw_composer *composer);
 #endif

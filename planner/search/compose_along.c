@@ -1,13 +1,12 @@
-/* compose_along.c - composes along an earlier composition: operations that nothing different bears upon take over its
- * steps.
+/* compose_along.c - composes along an earlier composition: operations that no difference affects take over its steps.
  *
- * Beside the places as they are, those that tensors had in the base at the same operation are known: of most they are the
- * same; a tensor for which they are not is apart. An operation's steps are what they were in the base where
- *   - no choice that it looks at differs,
- *   - no tensor in its steps is apart, and no replay among them makes one that is brief in one of the two alone,
+ * Both the current place of each tensor and its place in the base at the same operation are known. For most tensors they are
+ * the same; a tensor for which they differ is apart. An operation has the same steps as in the base where
+ *   - no choice that it uses differs,
+ *   - no tensor in its steps is apart, and no replay among them makes one that is brief in only one of the two,
  *   - the bytes that it takes still fit, and
- *   - it depended on nothing else: nothing had to be evicted to make room, nothing was restored early.
- * What is composed after that goes on from the same state as if all had been composed from the beginning. */
+ *   - it depended on nothing else: no tensor was evicted to make room, and none was restored early.
+ * Composition then goes on from the same state as if everything had been composed from the beginning. */
 #include "search/compose_parts.h"
 
 #include <errno.h>
@@ -80,7 +79,7 @@ bool spw_along_is_base(const struct spw_composer *c)
            memcmp(now->start, base->start, c->graph->tensor_count) == 0;
 }
 
-/* ---- what is different ---- */
+/* ---- what differs ---- */
 
 static void set_apart(struct spw_composer *c, uint32_t tensor, bool is_apart)
 {
@@ -88,12 +87,12 @@ static void set_apart(struct spw_composer *c, uint32_t tensor, bool is_apart)
     c->apart[tensor] = is_apart;
 }
 
-/* The choice for the gap behind a use is looked at by the use's operation; behind a last one, it may matter to whatever may
- * be recomputed too. */
+/* The choice for the gap after a use affects the use's operation. After a last use it may also affect every
+ * recomputation. */
 static void note_changed(struct spw_composer *c, size_t index, uint8_t was, uint8_t is)
 {
     if (index >= c->graph->use_count)
-        return; /* it shows in what is where before operation 0 */
+        return; /* it shows in the places before operation 0 */
     c->changed_in[c->graph->uses[index].op] = c->composition;
     c->is_end_changed |= (was >= SPW_RETAIN) != (is >= SPW_RETAIN);
     c->is_brief_changed |= spw_composer_is_brief(was) || spw_composer_is_brief(is);
@@ -129,7 +128,8 @@ void spw_along_begin(struct spw_composer *c, const uint8_t *choices)
 
 /* ---- one operation ---- */
 
-/* Where nothing is evicted to make room, what is copied or dropped is touched by an operation or replay at its side. */
+/* If no tensor is evicted to make room, each copied or dropped tensor is touched by an operation or replay beside that
+ * step. */
 static bool is_step_apart(const struct spw_composer *c, const struct spw_step *step)
 {
     if (step->kind > SPW_STEP_REPLAY)
@@ -141,7 +141,7 @@ static bool is_step_apart(const struct spw_composer *c, const struct spw_step *s
     return false;
 }
 
-/* Before the operation each tensor is in the gap in which the base had it there. */
+/* Before the operation each tensor is in the same gap as in the base at that point. */
 static bool is_brief_otherwise(const struct spw_composer *c, const struct spw_step *step)
 {
     const struct spw_graph_op *op = &c->graph->ops[step->id];
@@ -187,7 +187,7 @@ static int take_over(struct spw_composer *c, uint32_t op)
     return 0;
 }
 
-/* Brings `then` behind the operation, as the base went through it. */
+/* Applies the base's steps for the operation to `then`. */
 static void follow_base(struct spw_composer *c, uint32_t op)
 {
     for (uint32_t i = c->base.ops[op].first_step; i < c->base.ops[op + 1].first_step; i++) {

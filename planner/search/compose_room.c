@@ -1,4 +1,4 @@
-/* compose_room.c - who is on the device, and who goes where there is not room enough. */
+/* compose_room.c - tracks which tensors are on the device, and chooses those to evict where room is short. */
 #include "search/compose_parts.h"
 
 #include <errno.h>
@@ -6,11 +6,11 @@
 
 enum { LISTED = 1, SPARE = 2 };
 
-#define CHEAP 0.3 /* share of the time of a tensor's copies below which it is recomputed rather */
+#define CHEAP 0.3 /* a tensor is recomputed instead of copied if that takes less than this share of the copies' time */
 
-/* ---- who is there ---- */
+/* ---- which tensors are there ---- */
 
-/* Lists are kept up only when somebody is to go: most operations find the room that they need. */
+/* The lists are updated only when a tensor has to be evicted: most operations find the room that they need. */
 
 static void enter(struct spw_composer *c, uint32_t tensor)
 {
@@ -35,7 +35,7 @@ static void set_spare(struct spw_composer *c, uint32_t tensor)
     c->spareness[tensor] = LISTED | SPARE;
 }
 
-/* As it is before operation 0. */
+/* Sets the lists to the state before operation 0. */
 static void list_at_start(struct spw_composer *c)
 {
     c->resident_count = c->spare_count = 0;
@@ -68,7 +68,7 @@ static void list_op(struct spw_composer *c, const struct spw_step *step)
         c->spareness[reads[i].tensor] &= LISTED;
 }
 
-/* By the steps that came since. */
+/* Updates the lists by the steps since the last update. */
 static void bring_up_lists(struct spw_composer *c)
 {
     if (c->listed_steps == SPW_NO_INDEX)
@@ -118,7 +118,7 @@ int spw_composer_copy_out(struct spw_composer *c, uint32_t tensor)
     return r;
 }
 
-/* Dead, and kept on the device for replays: nobody takes it away. */
+/* Returns true if the tensor is dead and kept on the device for replays: it is not evicted. */
 static bool is_retained(const struct spw_composer *c, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
@@ -128,7 +128,7 @@ static bool is_retained(const struct spw_composer *c, uint32_t tensor)
 
 /* ---- making room ---- */
 
-/* The time to recompute what the tensor holds for its use by operation `at`; < 0: it can't be. */
+/* Returns the time to recompute the tensor's contents for its use by operation `at`; < 0: they cannot be recomputed. */
 static double recompute_us(struct spw_composer *c, uint32_t tensor, uint32_t at)
 {
     c->flags |= SPW_OP_CONSULTS;
@@ -136,14 +136,13 @@ static double recompute_us(struct spw_composer *c, uint32_t tensor, uint32_t at)
                           &(struct spw_lineage_terms){.at = at, .choices = c->choices});
 }
 
-/* Whether what the tensor holds can be dropped here and recomputed for its next use. */
 bool spw_composer_is_replayable(struct spw_composer *c, uint32_t tensor)
 {
     const uint32_t next = spw_build_next_use(&c->builder, tensor);
     return c->request->may_replay && next != SPW_NO_INDEX && recompute_us(c, tensor, next) >= 0;
 }
 
-/* A spare tensor that may go: one that nobody will read, else the one read last. */
+/* Returns a spare tensor that can be dropped: one that is never read again, else the one that is read last. */
 static uint32_t choose_spare(struct spw_composer *c, bool wanted)
 {
     uint32_t best = SPW_NO_INDEX, kept = 0;
@@ -168,7 +167,7 @@ static uint32_t choose_spare(struct spw_composer *c, bool wanted)
     return best;
 }
 
-/* How far off its next use is; what carries over is used again in the next iteration. */
+/* Returns how far away its next use is. A tensor that carries over is used again in the next iteration. */
 static uint64_t distance(const struct spw_composer *c, uint32_t tensor)
 {
     const uint32_t next = spw_build_next_use(&c->builder, tensor);
@@ -178,8 +177,8 @@ static uint64_t distance(const struct spw_composer *c, uint32_t tensor)
     return (uint64_t)c->graph->op_count - c->builder.next_op + (t->use_count ? c->graph->uses[t->first_use].op : 0) + 1;
 }
 
-/* What is used last of all, weighted by its size up to what is needed. `by_replay`: what can be recomputed, cheap ones
- * first. `wanted`: among what the next operation reads. */
+/* Returns the tensor with the latest next use, weighted by its size up to what is needed. `by_replay`: among those that
+ * can be recomputed, weighted by how cheap that is. `wanted`: among the next operation's inputs. */
 static uint32_t choose_victim(struct spw_composer *c, uint64_t needed, bool by_replay, bool wanted)
 {
     uint32_t best = SPW_NO_INDEX;
@@ -218,7 +217,8 @@ static int evict(struct spw_composer *c, uint32_t tensor, bool by_replay)
     return spw_composer_drop(c, tensor);
 }
 
-/* Lanes are mostly full where memory is short: what is recomputed in less than a part of the time of its copies is. */
+/* Returns true if recomputing takes less than a share of the time of the copies: the lanes are mostly full where memory
+ * is short. */
 static bool is_cheap_replay(struct spw_composer *c, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
@@ -229,7 +229,7 @@ static bool is_cheap_replay(struct spw_composer *c, uint32_t tensor)
     return us >= 0 && us < CHEAP * (t->d2h_us + t->h2d_us);
 }
 
-/* Evicts one more tensor that is not spare. -ENOSPC: there is none that may go. */
+/* Evicts one more tensor that is not spare. Returns -ENOSPC if no tensor can be evicted. */
 static int evict_one(struct spw_composer *c, uint64_t needed, bool wanted)
 {
     uint32_t victim;
@@ -250,11 +250,11 @@ static int drop_spare(struct spw_composer *c, bool wanted)
     return spw_composer_drop(c, victim);
 }
 
-/* What the next operation reads goes last, since it has to come back at once. */
+/* Evicts the next operation's inputs last, since they have to be restored at once. */
 int spw_composer_make_room(struct spw_composer *c, uint64_t needs)
 {
     while (needs > c->builder.device_bytes - c->builder.used_bytes) {
-        c->flags |= SPW_OP_UNLIKE; /* who goes depends on everyone who is there */
+        c->flags |= SPW_OP_UNLIKE; /* the choice depends on all resident tensors */
         bring_up_lists(c);
         const uint64_t needed = needs - (c->builder.device_bytes - c->builder.used_bytes);
         int r = -ENOSPC;

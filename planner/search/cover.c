@@ -1,4 +1,4 @@
-/* cover.c - the gaps in which tensors could be evicted, what that costs, and the demand that they are to cover. */
+/* cover.c - lists the gaps in which tensors could be evicted, what that costs, and the demand that they have to cover. */
 #include "search/cover_parts.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ static double positive(double us)
     return us > 0 ? us : 0;
 }
 
-/* How the gap's tensor would be recomputed for that use; false: there is no memory. */
+/* Finds how the gap's tensor would be recomputed for that use. Returns false if there is no memory. */
 static bool find_replay(struct spw_cover *c, struct spw_lineage *lineage, struct spw_gap *gap, const struct spw_use *next)
 {
     const struct spw_lineage_terms terms = {.at = next->op,
@@ -62,7 +62,7 @@ static void add_gap(struct spw_cover *c, struct spw_lineage *lineage, uint32_t u
 {
     const struct spw_use *u = &c->graph->uses[use], *next = u + 1;
     struct spw_gap gap = {.choice = use, .from = u->op + 1, .to = next->op, .copy_us = -1, .replay_us = -1};
-    /* the tensor is found by the caller */
+    /* the caller has set the tensor */
     gap.tensor = c->gaps[c->gap_count].tensor;
     const struct spw_graph_tensor *t = &c->graph->tensors[gap.tensor];
     if (!next->reads || t->bytes == 0 || !t->evictable)
@@ -77,7 +77,7 @@ static void add_gap(struct spw_cover *c, struct spw_lineage *lineage, uint32_t u
         c->gaps[c->gap_count++] = gap;
 }
 
-/* Links the gaps that one replay would serve: of one operation's outputs, wanted back within a few operations. */
+/* Links the gaps that one replay would serve: outputs of one operation that are needed again within a few operations. */
 static void link_siblings(struct spw_cover *c)
 {
     enum { ABOUT_THE_SAME = 24 };
@@ -100,7 +100,7 @@ static void link_siblings(struct spw_cover *c)
     }
 }
 
-/* Before its first use, and around the end of the iteration. */
+/* Adds the gaps before the first use and around the end of the iteration. */
 static void add_persistent_gaps(struct spw_cover *c, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
@@ -131,7 +131,7 @@ static void add_persistent_gaps(struct spw_cover *c, uint32_t tensor)
                                                .replay_us = -1};
 }
 
-/* Dead tensors that a replay may read. */
+/* Adds the end of a tensor that replays may read when it is dead. */
 static void add_end(struct spw_cover *c, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
@@ -194,7 +194,7 @@ static void find_demand(struct spw_cover *c)
         const uint32_t to = t->persistent ? ops : c->graph->uses[t->first_use + t->use_count - 1].op + 1;
         c->demand[from] += (int64_t)t->bytes;
         c->demand[to] -= (int64_t)t->bytes;
-        for (uint32_t j = 0; j + 1 < t->use_count; j++) { /* what is overwritten unread need not be there */
+        for (uint32_t j = 0; j + 1 < t->use_count; j++) { /* it need not be there before it is overwritten unread */
             const struct spw_use *u = &c->graph->uses[t->first_use + j];
             if (!u[1].reads && t->evictable) {
                 c->demand[u->op + 1] -= (int64_t)t->bytes;

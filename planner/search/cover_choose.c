@@ -1,9 +1,8 @@
-/* cover_choose.c - covers what is too much by gaps in the order of their cost, then gives back those that turn out not to be
- * needed.
+/* cover_choose.c - covers the demand above the budget by gaps in the order of their cost, then removes those not needed.
  *
- * Lagrangian relaxation of the lanes: with a price on a lane's time each gap has one cheapest way by itself, and what is
- * left is to cover a demand over time by intervals, for which greedy by cost per byte with reverse deletion is the usual
- * approximation. */
+ * Lagrangian relaxation of the lanes: with a price on a lane's time each gap has one cheapest way by itself. The rest is to
+ * cover a demand over time by intervals, for which greedy by cost per byte with reverse deletion is the usual approximation.
+ */
 #include "search/cover_parts.h"
 
 #include <string.h>
@@ -12,7 +11,7 @@
 
 /* ---- the tree ---- */
 
-/* From the leaves. */
+/* Builds the tree from its leaves. */
 static void build(struct spw_cover *c)
 {
     memset(c->add, 0, 2 * (size_t)c->leaves * sizeof *c->add);
@@ -22,7 +21,7 @@ static void build(struct spw_cover *c)
         c->most[i] = c->most[2 * i] > c->most[2 * i + 1] ? c->most[2 * i] : c->most[2 * i + 1];
 }
 
-/* Adds to all operations in [from, to), seen from a node that stands for [low, high). */
+/* Adds to all operations in [from, to), starting at a node that stands for [low, high). */
 static void add_to(struct spw_cover *c, uint32_t node, uint32_t low, uint32_t high, uint32_t from, uint32_t to,
                    int64_t bytes)
 {
@@ -81,7 +80,7 @@ void spw_cover_find_useful(struct spw_cover *c)
 
 /* ---- choosing ---- */
 
-/* The way that costs least for each byte. What a replay makes besides is counted among its bytes. */
+/* Returns the way that costs least for each byte. Other products of a replay count among its bytes. */
 static uint8_t cheapest(const struct spw_cover *c, const struct spw_gap *gap, double lane_price, double *ret_us)
 {
     const double bytes = (double)c->graph->tensors[gap->tensor].bytes;
@@ -98,7 +97,8 @@ static uint8_t cheapest(const struct spw_cover *c, const struct spw_gap *gap, do
     return SPW_DROP;
 }
 
-/* A persistent tensor's gap at the start and its gap around the end exclude each other. */
+/* Returns true if the other of a persistent tensor's two gaps, at the start and around the end, is chosen: they exclude
+ * each other. */
 static bool is_taken(const struct spw_cover *c, const struct spw_gap *gap, const uint8_t *choices)
 {
     const struct spw_graph_tensor *t = &c->graph->tensors[gap->tensor];
@@ -137,7 +137,7 @@ static void add_evicted(int64_t *changes, uint32_t from, uint32_t to, int64_t by
     changes[to] += bytes;
 }
 
-/* The demand that is left by the choices made already: what changes from one operation to the next first. */
+/* Computes the demand that the present choices leave, first as changes from one operation to the next. */
 static void build_demand(struct spw_cover *c, const uint8_t *choices)
 {
     const uint32_t ops = c->graph->op_count;
@@ -160,7 +160,7 @@ static void build_demand(struct spw_cover *c, const uint8_t *choices)
     build(c);
 }
 
-/* Whether memory was short anywhere in the gap when choosing began. */
+/* Returns true if memory was short anywhere in the gap before choosing. */
 static bool was_short_in(const struct spw_cover *c, const struct spw_gap *gap)
 {
     if (!gap->is_boundary)

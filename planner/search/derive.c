@@ -1,16 +1,16 @@
-/* derive.c - reads off a schedule what became of each tensor between its uses. */
+/* derive.c - follows a schedule and finds what happens to each tensor between its uses. */
 #include "search/derive.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct followed {     /* one tensor, along the schedule */
-    uint32_t next;    /* index of its next use in its uses */
+struct followed {     /* one tensor, while the schedule is followed */
+    uint32_t next;    /* index of its next use among its uses */
     bool was_dropped; /* since the last use */
 };
 
-/* The gap that ends with this use, where there is one: it was bridged by a copy or by a replay, or not at all. */
+/* Ends a gap at this use: a copy or a replay bridged it, or the tensor stayed. */
 static void end_gap(const struct spw_graph *graph, struct followed *f, uint32_t tensor, bool came_by_copy, uint8_t *choices)
 {
     const struct spw_graph_tensor *t = &graph->tensors[tensor];
@@ -36,7 +36,7 @@ static void follow_op(const struct spw_graph *graph, uint32_t index, struct foll
     }
 }
 
-/* What is dead and is read by a replay all the same was there for that. */
+/* Marks a dead tensor that a replay reads as retained or stored for that. */
 static void follow_replay(const struct spw_graph *graph, uint32_t index, const struct followed *followed,
                           const bool *by_copy, uint8_t *choices)
 {

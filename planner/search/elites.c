@@ -1,4 +1,4 @@
-/* elites.c - a few arrays and what they cost. */
+/* elites.c - stores a few arrays with their costs. */
 #include "search/elites.h"
 
 #include <errno.h>

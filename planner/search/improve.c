@@ -1,9 +1,9 @@
-/* improve.c - local search over choices (plan/choice.h).
+/* improve.c - a local search over choices (plan/choice.h).
  *
- * It starts from covers, takes the best, and changes one choice, exchanges two, or takes some evictions back and covers anew
- * what is short then (large neighbourhood search, Shaw 1998; improve_moves.c). A change is accepted where the time line says
- * that it is better, or, at first, not much worse (threshold accepting, Dueck and Scheuer 1990). Every schedule that is
- * looked at is valid and within the budget. */
+ * It starts from the best of several covers. A step changes one choice, exchanges two, or takes some evictions back and
+ * covers anew what is then short (large neighbourhood search, Shaw 1998; improve_moves.c). A change is accepted if the time
+ * line says that it is better, or, at first, not much worse (threshold accepting, Dueck and Scheuer 1990). Every schedule
+ * that is judged is valid and within the budget. */
 #include "search/improve.h"
 
 #include <errno.h>
@@ -18,19 +18,19 @@
 
 #define NOT_VALID 1e20 /* above all times */
 
-/* Shares and weights of the search, found by trying them on the graphs in tests/graphs. */
-#define HEAT        0.001 /* how much worse is accepted at first, as a share of what the time is above the bound */
+/* Shares and weights of the search, found by trial on the graphs in tests/graphs. */
+#define HEAT        0.001 /* how much worse is accepted at first, as a share of the time above the bound */
 #define LANE_WEIGHT 1e-3  /* of a us of copying, in us */
 #define LEAD        0.05  /* by which copies in are early, as a share of their length */
 
-enum { BEGINNINGS = 4 }; /* that are searched from in turn */
+enum { BEGINNINGS = 4 }; /* number of beginnings that are searched from in turn */
 
 double spw_effort_used(const struct spw_effort *effort, const struct spw_plan_request *request)
 {
     const double work = (double)effort->evaluations / (double)effort->limit;
     const double now_s = request->now_s ? request->now_s(request->now_context) : 0;
     if (now_s == INFINITY)
-        return INFINITY; /* whoever asked is not interested any more */
+        return INFINITY; /* the caller has cancelled the search */
     if (effort->limit_s <= 0 || !request->now_s)
         return work;
     return (now_s - effort->begun_s) / effort->limit_s;
@@ -49,8 +49,9 @@ static int take_best(struct spw_improver *s, const uint8_t *choices, double time
     return 0;
 }
 
-/* The time of a set of choices, and a little for what the lanes carry, so that of two alike the one that moves less wins.
- * Where nothing valid comes of it: above NOT_VALID. Above `limit` it may be less than it would be. -ENOMEM in ret_error. */
+/* Returns the time of a set of choices, plus a little for the lanes' traffic, so that the one that moves less wins among
+ * equals. Without a valid result: above NOT_VALID. Above `limit`, the value may be too low. -ENOMEM is stored in
+ * ret_error. */
 static double judge(struct spw_improver *s, uint8_t *choices, double limit, int *ret_error)
 {
     struct spw_timing timing = {0};
@@ -75,13 +76,13 @@ static double judge(struct spw_improver *s, uint8_t *choices, double limit, int 
         r = take_best(s, choices, timing.time_us);
     *ret_error = r == -ENOMEM ? r : 0;
     if (r < 0)
-        return NOT_VALID * (double)(s->graph->op_count - composed.op); /* the further it came, the better */
+        return NOT_VALID * (double)(s->graph->op_count - composed.op); /* less if more operations were composed */
     const double lanes_us =
         (double)timing.d2h_bytes / s->graph->d2h_bytes_per_us + (double)timing.h2d_bytes / s->graph->h2d_bytes_per_us;
     return timing.time_us + LANE_WEIGHT * lanes_us;
 }
 
-/* Goes on from what was judged last. */
+/* Continues from the choices judged last. */
 static void stand_at(struct spw_improver *s, const uint8_t *choices, double cost)
 {
     s->cost = cost;
@@ -108,7 +109,8 @@ static size_t leaf_variants(const struct spw_improver *s)
     return 1;
 }
 
-/* Judged twice: where memory was short all the same, what was evicted late is evicted in good time the second time. */
+/* Judges the cover twice: where memory was short all the same, the second composition evicts in good time what the first
+ * one evicted late. */
 static int judge_cover(struct spw_improver *s, double price)
 {
     int r = 0;
@@ -142,15 +144,15 @@ int spw_improver_cover(struct spw_improver *improver)
 
 /* ---- searching ---- */
 
-/* Where the search stands, for parts of it to be tried elsewhere. */
+/* Remembers the current choices, so that parts of them can be tried elsewhere. */
 static void remember(struct spw_improver *s)
 {
     if (s->cost < NOT_VALID)
         spw_elites_add(&s->elites, s->choices, s->cost);
 }
 
-/* Goes on from a place that is some changes away from the best, or, every other time, from where it stands (iterated local
- * search, Lourenco, Martin and Stuetzle 2003). */
+/* Continues from choices that are some changes away from the best, or, every other time, from the current ones (iterated
+ * local search, Lourenco, Martin and Stuetzle 2003). */
 static int kick(struct spw_improver *s)
 {
     int r = 0;
@@ -202,7 +204,7 @@ int spw_improver_search(struct spw_improver *improver, double until, uint64_t pa
     return r;
 }
 
-/* Another cover: at about the price of the best one, with costs that are off at random. */
+/* Begins with another cover, at about the price of the best one, with random errors in the costs. */
 static int begin_anew(struct spw_improver *s)
 {
     static const uint8_t leaves[] = {SPW_KEEP, SPW_RETAIN, SPW_STORE};
@@ -268,9 +270,9 @@ int spw_improver_raise(struct spw_improver *improver, uint64_t device_bytes)
 {
     struct spw_improver *s = improver;
     struct spw_timing timing;
-    s->request.bound_us = 0; /* it was one for the budget before */
+    s->request.bound_us = 0; /* it was one for the previous budget */
     int r = set_budget(s, device_bytes);
-    if (r == 0 && s->best_us < INFINITY) { /* with more memory what was found waits less */
+    if (r == 0 && s->best_us < INFINITY) { /* with more memory the best schedule waits less */
         r = spw_timer_run(s->timer, &s->best, device_bytes, NULL, &timing, NULL);
         if (r == 0 && timing.time_us < s->best_us)
             s->best_us = timing.time_us;
@@ -282,9 +284,9 @@ int spw_improver_raise(struct spw_improver *improver, uint64_t device_bytes)
     return r;
 }
 
-/* ---- the best ---- */
+/* ---- the best schedule ---- */
 
-/* Takes up the choices that the schedule amounts to, if they lead to something better than where the search stands. */
+/* Takes the choices that come closest to the schedule, if they lead to something better than the current ones. */
 static int follow_offer(struct spw_improver *s, const struct spw_schedule *schedule)
 {
     int r = spw_derive_choices(s->graph, schedule, s->trial);
@@ -312,7 +314,7 @@ int spw_improver_begin_with(struct spw_improver *improver, const uint8_t *choice
     struct spw_improver *s = improver;
     int r = 0;
     memcpy(s->trial, choices, s->choice_count);
-    for (int again = 0; again < 2 && r == 0; again++) { /* as covers are */
+    for (int again = 0; again < 2 && r == 0; again++) { /* as for covers */
         const double cost = judge(s, s->trial, INFINITY, &r);
         if (cost < NOT_VALID)
             spw_elites_add(&s->elites, s->trial, cost);
@@ -357,7 +359,7 @@ int spw_improver_polish(struct spw_improver *improver)
     return r;
 }
 
-/* ---- an improver's life ---- */
+/* ---- creating and destroying an improver ---- */
 
 void spw_improver_destroy(struct spw_improver *improver)
 {

@@ -1,7 +1,7 @@
-/* improve_moves.c - the changes that a search tries: of one choice, of two, of many, and what others of the elites did.
+/* improve_moves.c - makes the changes that a search tries: to one choice, to two, to many, or as in one of the elites.
  *
- * Crossing what was found from several beginnings is what memetic algorithms do (Moscato 1989), here stretch by stretch:
- * what becomes of a tensor depends most on what becomes of those that live at about the same time. */
+ * Crossing the results from several beginnings is what memetic algorithms do (Moscato 1989), here stretch by stretch: the
+ * best choice for a tensor depends most on those for tensors that live at about the same time. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,12 +10,12 @@
 #include "grow.h"
 #include "search/improve_parts.h"
 
-/* Shares of the search, found by trying them on the graphs in tests/graphs and on recorded iterations. */
+/* Shares of the search, found by trial on the graphs in tests/graphs and on recorded iterations. */
 #define RUINS  0.5 /* share of changes that are large */
 #define GRAFTS 0.1 /* share of changes that take over a stretch from the elites, once there are some */
-#define BRIEF  0.4 /* share of changes to one that is recomputed by which it becomes brief, or is no longer */
+#define BRIEF  0.4 /* share of changes to a recomputed tensor that toggle whether it is brief */
 
-enum { PARTNERS = 20 }; /* gaps that are looked at for one that lies nearest */
+enum { PARTNERS = 20 }; /* gaps that are examined for the nearest one */
 
 static int compare_sizes(const void *a, const void *b, void *context)
 {
@@ -25,7 +25,7 @@ static int compare_sizes(const void *a, const void *b, void *context)
     return left != right ? (left > right ? -1 : 1) : (x > y) - (x < y);
 }
 
-/* The largest gaps, those that make up nearly all the bytes: first those that are absent where memory is short. */
+/* Lists the largest gaps, which make up nearly all the bytes; first those that are absent where memory is short. */
 int spw_moves_find(struct spw_improver *s)
 {
     uint64_t total = 0, sum = 0;
@@ -50,7 +50,7 @@ int spw_moves_find(struct spw_improver *s)
     return 0;
 }
 
-/* Mostly a useful one. */
+/* Returns a random gap, mostly a useful one. */
 static const struct spw_gap *pick(struct spw_improver *s)
 {
     const size_t among = s->useful_count && spw_random_below(&s->random, 64) ? s->useful_count : s->movable_count;
@@ -77,7 +77,7 @@ static uint8_t other_choice(struct spw_improver *s, const struct spw_gap *gap, u
     return count ? options[spw_random_below(&s->random, count)] : now;
 }
 
-/* Takes some evictions back, in one stretch of the iteration or anywhere, and covers what is short then anew (large
+/* Takes some evictions back, in one stretch of the iteration or anywhere, and covers anew what is then short (large
  * neighbourhood search, Shaw 1998). */
 static void ruin(struct spw_improver *s, uint8_t *choices)
 {
@@ -109,7 +109,7 @@ static void set(struct spw_improver *s, const struct spw_gap *gap, uint8_t choic
             spw_cover_set(s->cover, other, choice, choices);
 }
 
-/* Takes over what one of the elites does with the gaps that begin, or end, in one stretch of the iteration. */
+/* Takes over the choices of one of the elites for the gaps that begin, or end, in one stretch of the iteration. */
 static void graft(struct spw_improver *s, uint8_t *choices)
 {
     const uint8_t *from = s->elites.choices[spw_random_below(&s->random, s->elites.count)];
@@ -124,7 +124,7 @@ static void graft(struct spw_improver *s, uint8_t *choices)
     }
 }
 
-/* Whether the other gap can take over what this one did, or, with `alike`, do the same. */
+/* Returns true if the other gap can take over this one's former choice or, if `alike`, its present one. */
 static bool is_partner(const struct spw_gap *gap, const struct spw_gap *other, bool alike, uint8_t was, uint8_t is,
                        const uint8_t *choices)
 {
@@ -134,7 +134,7 @@ static bool is_partner(const struct spw_gap *gap, const struct spw_gap *other, b
     return !(wanted == SPW_SWAP && other->copy_us < 0) && !(wanted == SPW_DROP && other->replay_us < 0);
 }
 
-/* Such a gap, every other time the one of some that lies most like this one; NULL: there were none. */
+/* Returns such a gap, every other time the most similar one of several; NULL if there is none. */
 static const struct spw_gap *find_partner(struct spw_improver *s, const struct spw_gap *gap, bool alike, uint8_t was,
                                           uint8_t is, const uint8_t *choices)
 {
@@ -176,7 +176,7 @@ void spw_moves_change(struct spw_improver *s, uint8_t *choices)
     const size_t kind = spw_random_below(&s->random, 8);
     if (kind < 4)
         return;
-    /* another gap nearby takes the place of this one, or does the same */
+    /* another gap nearby takes over this one's former choice, or makes the same one */
     const bool alike = kind == 7;
     const uint8_t is = SPW_CHOICE(choices[gap->choice]);
     const struct spw_gap *other = find_partner(s, gap, alike, was, is, choices);

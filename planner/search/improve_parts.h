@@ -1,4 +1,5 @@
-/* improve_parts.h - what a search keeps, for the file that judges and decides and the one that changes choices. */
+/* improve_parts.h - declares the state of a search, for the file that judges and decides and the one that changes
+ * choices. */
 #ifndef SPILLWAY_PLANNER_IMPROVE_PARTS_H
 #define SPILLWAY_PLANNER_IMPROVE_PARTS_H
 #include "search/compose.h"
@@ -15,24 +16,25 @@ struct spw_improver {
     struct spw_cover *cover;
     struct spw_prefetcher *prefetcher;
     struct spw_timer *timer;
-    const struct spw_gap *gaps; /* the cover's */
+    const struct spw_gap *gaps; /* of the cover */
     size_t gap_count, choice_count;
     uint32_t *movable; /* gaps worth a move, the useful ones first */
     size_t movable_count, movable_room, useful_count;
-    uint8_t *choices, *trial, *best_choices; /* where the search stands, one that is looked at, and the best */
-    double cost;                             /* of where it stands */
-    double kept_us;                          /* the cost of what the composer keeps, within this budget; NAN: not known */
-    double price;                            /* of lane time, at which the best cover was found */
-    struct spw_schedule schedule, best;      /* of the one that is looked at, and the best */
+    uint8_t *choices, *trial, *best_choices; /* the current ones, those being judged, and the best */
+    double cost;                             /* of the current choices */
+    /* The cost of the composer's base, within this budget; NAN: unknown. */
+    double kept_us;
+    double price;                       /* of lane time, at which the best cover was found */
+    struct spw_schedule schedule, best; /* the schedule being judged, and the best */
     double best_us, bound_us;
-    bool is_offered; /* the best did not come from choices */
+    bool is_offered; /* the best schedule did not come from choices */
     struct spw_elites elites;
     uint64_t random;
 };
 
 /* improve_moves.c */
-/* Lists the gaps that are worth a move. 0 or -ENOMEM. */
+/* Lists the gaps that are worth a move. Returns 0 or -ENOMEM. */
 int spw_moves_find(struct spw_improver *s);
-/* Changes something at random. */
+/* Makes a random change. */
 void spw_moves_change(struct spw_improver *s, uint8_t *choices);
 #endif

@@ -1,7 +1,7 @@
-/* prefetch.c - works on slots: slot s is the place in the list just before compute step s.
+/* prefetch.c - moves steps between slots: slot s is the place in the list just before compute step s.
  *
- * Within a slot copies out come first, then drops, then copies in. What is moved keeps to that, so the memory taken during
- * compute step s is the most that slot s takes, and a tensor can be brought in earlier as long as it fits into each slot on
+ * Within a slot copies out come first, then drops, then copies in. Moved steps keep that order, so the memory used during
+ * compute step s is the maximum within slot s, and a tensor can be copied in earlier as long as it fits into each slot on
  * the way. The lane wants the copies back to back and the last one done in time (latest start, from the last one backwards).
  */
 #include "search/prefetch.h"
@@ -15,34 +15,35 @@
 
 struct arrival { /* a copy in */
     uint32_t tensor;
-    uint32_t earliest, slot; /* the slot from which the tensor is absent; where it is put */
-    uint32_t need;           /* the slot where it stood */
-    size_t step;             /* its place in the list */
+    uint32_t earliest, slot; /* the slot from which on the tensor is absent; the slot where the copy is put */
+    uint32_t need;           /* the slot where it was */
+    size_t step;             /* its index in the list */
 };
 
 struct tensor_place {
     uint32_t absent_from; /* the slot of its drop */
-    uint32_t last_use;    /* the slot behind the last compute step that touched it */
+    uint32_t last_use;    /* the slot after the last compute step that touched it */
     uint32_t out;         /* the slot of its last copy out */
-    uint32_t changed;     /* 1 + the slot in which it came, to see that it does not go in the same */
+    uint32_t changed;     /* 1 + the slot in which it was copied in, to find a drop in the same slot */
     bool there;
 };
 
 enum { OUTS, DROPS, ARRIVALS, COMPUTE, PARTS }; /* of a slot, in this order */
-enum { BLOCK = 32 };                            /* slots that are looked at together */
+enum { BLOCK = 32 };                            /* slots that are handled together */
 
 struct spw_prefetcher {
     const struct spw_graph *graph;
     struct tensor_place *places;
     struct spw_step *steps; /* the new list */
-    uint32_t *slots;        /* of each old step: the new slot */
-    uint64_t *level;        /* of each slot: bytes taken during its compute step; first: the change there */
-    uint64_t *most, *more;  /* of each block of slots: the most that one takes; what each takes above its level */
-    uint32_t *begin;        /* of each part of each slot: the number of steps before it */
-    double *time_us;        /* of each slot: when its compute step starts */
+    uint32_t *slots;        /* of each old step: its new slot */
+    uint64_t *level;        /* of each slot: bytes in use during its compute step; at first only the change */
+    /* Of each block of slots: the maximum of its slots; what to add to the level of each. */
+    uint64_t *most, *more;
+    uint32_t *begin; /* of each part of each slot: number of steps before it */
+    double *time_us; /* of each slot: when its compute step starts */
     struct arrival *arrivals;
     size_t room, arrival_count;
-    size_t step; /* that is being read */
+    size_t step; /* the one that is being read */
     uint32_t slot_count;
 };
 
@@ -127,7 +128,7 @@ static uint32_t later(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* One step other than compute, standing in `slot`: its new slot, or SPW_NO_INDEX where it can't be told. */
+/* Places one step other than compute, which is in `slot`. Returns its new slot, or SPW_NO_INDEX if it cannot be handled. */
 static uint32_t place_step(struct spw_prefetcher *p, const struct spw_step *step, uint32_t slot)
 {
     struct tensor_place *place = &p->places[step->id];
@@ -151,12 +152,13 @@ static uint32_t place_step(struct spw_prefetcher *p, const struct spw_step *step
     place->changed = slot + 1;
     place->out = slot;
     place->last_use =
-        slot + 1; /* drops come before it in its slot, so one of it waits for the next, even if nobody uses it */
+        /* Drops come before it in its slot, so its own drop has to wait for the next slot, even if nothing uses it. */
+        slot + 1;
     p->level[slot] += bytes;
     return slot;
 }
 
-/* Of those needed at the same time the largest comes first: it is the one that finds room least easily. */
+/* Sorts copies in. Of those needed at the same time the largest comes first, since it is hardest to fit in. */
 static void sort_arrivals(struct spw_prefetcher *p)
 {
     for (size_t i = 1; i < p->arrival_count; i++) {
@@ -198,7 +200,7 @@ static int read_list(struct spw_prefetcher *p, const struct spw_schedule *schedu
 
 /* ---- moving copies in ---- */
 
-/* The last slot that begins no later than `at_us`, among those up to `slot`. */
+/* Returns the last slot that begins no later than `at_us`, among those up to `slot`. */
 static uint32_t slot_at(const struct spw_prefetcher *p, double at_us, uint32_t slot)
 {
     uint32_t low = 0, high = slot;
@@ -222,7 +224,7 @@ static void gather_blocks(struct spw_prefetcher *p)
     }
 }
 
-/* Adds the bytes to the slots from `need` down to `wanted`, as far as there is room; the last one that had it. */
+/* Adds the bytes to the slots from `need` down to `wanted`, as far as there is room. Returns the last slot that had room. */
 static uint32_t extend(struct spw_prefetcher *p, uint32_t need, uint32_t wanted, uint64_t bytes, uint64_t budget_bytes)
 {
     uint32_t slot = need;
@@ -268,7 +270,7 @@ static uint32_t *place_in(struct spw_prefetcher *p, uint32_t slot, uint32_t kind
     return &p->begin[PARTS * slot + parts[kind]];
 }
 
-/* Counts what each part of each slot holds, then puts every step into its place. */
+/* Counts the steps in each part of each slot, then puts every step in its place. */
 static void write_list(struct spw_prefetcher *p, struct spw_schedule *schedule)
 {
     uint32_t before = 0;
