@@ -1,7 +1,7 @@
 /* bounds.c - computes lower bounds for any schedule of model S+: the budget has to hold during each operation.
  *
- * The needed bytes that do not fit during an operation are absent (needs.c), and cut.c says what their absence costs. At the
- * end of the iteration nothing runs, and the persistent bytes that do not fit are absent: the persistent bound.
+ * The needed bytes that do not fit during an operation are absent (needs.c), and cut.c says what their absence costs. At
+ * the end of the iteration nothing runs, and the persistent bytes that do not fit are absent: the persistent bound.
  *
  * Spans. Bytes that are absent at operation j were copied out before it, and bytes that are absent at a later operation q
  * are copied in after it; every operation from j to q has to run. So the time before j, the durations j .. q and the time

@@ -1,5 +1,5 @@
-/* cut.c - the cut bound: bytes that are absent during one operation were copied out before it and are copied in after it, or
- * are replayed.
+/* cut.c - the cut bound: bytes that are absent during one operation were copied out before it and are copied in after it,
+ * or are replayed.
  *
  * Of the V excess bytes let y be swapped and V - y replayed. Let D, H and R be the least times that it takes to copy out,
  * copy in and replay a given number of bytes, where items count fractionally and the cheapest per byte come first. Then
@@ -8,22 +8,22 @@
  *
  * Proof. A copy in takes its bytes when it starts, and a copy out gives them back when it has ended. So when the operation
  * starts, at least V bytes are absent completely, and just before it ends, at least V bytes are absent and not on their way
- * in. Bytes that are absent at the start and copied in later were copied out before the start, and no such copy began before
- * the first of the items was made. That takes made + D(y), and all operations before have to run as well. Copying in the
- * bytes that are absent at the end takes at least H(y) of its lane after the operation. After the end of the last of these
- * copies, its reader and all operations after that reader have still to run: read + H(y). The other bytes are replayed after
- * the operation, since the operation occupies the compute lane: tail + R(V - y). If the two sets have different y, replays
- * make up for the smaller one, and time() of the smaller y is a bound. A persistent tensor may have started on the host.
- * Then either it is copied out after its last write instead of before the operation, or, if it is absent after its last use,
- * it was copied in before its first use instead of after the operation. So the copy-out lane moves no item from the
- * operation on until the first such last write has ended (no_out), and the copy-in lane moves none from the last such first
- * use until the operation has ended (no_in). Those durations add to what the lane has to do in the whole iteration:
- * max(time(y), no_out + D_all(y), no_in + H_all(y)).
+ * in. Bytes that are absent at the start and copied in later were copied out before the start, and no such copy began
+ * before the first of the items was made. That takes made + D(y), and all operations before have to run as well. Copying in
+ * the bytes that are absent at the end takes at least H(y) of its lane after the operation. After the end of the last of
+ * these copies, its reader and all operations after that reader have still to run: read + H(y). The other bytes are
+ * replayed after the operation, since the operation occupies the compute lane: tail + R(V - y). If the two sets have
+ * different y, replays make up for the smaller one, and time() of the smaller y is a bound. A persistent tensor may have
+ * started on the host. Then either it is copied out after its last write instead of before the operation, or, if it is
+ * absent after its last use, it was copied in before its first use instead of after the operation. So the copy-out lane
+ * moves no item from the operation on until the first such last write has ended (no_out), and the copy-in lane moves none
+ * from the last such first use until the operation has ended (no_in). Those durations add to what the lane has to do in the
+ * whole iteration: max(time(y), no_out + D_all(y), no_in + H_all(y)).
  *
  * Copies in both directions at once may be slower. Let copies take O us out and I us in when they run alone, and let k be
  * the hindrance. Then the lanes need at least O + k I and I + k O. At speed d < 1, let both lanes run for c us, and one
- * alone for a and b us: O = a + d c and I = b + d c in a + b + c us, which is O + k I with k = (1 - d) / d, or more with k =
- * 1 if that is less. The copies that the items need on the other side of the operation thus slow down the copies counted
+ * alone for a and b us: O = a + d c and I = b + d c in a + b + c us, which is O + k I with k = (1 - d) / d, or more with k
+ * = 1 if that is less. The copies that the items need on the other side of the operation thus slow down the copies counted
  * above. So the time before the operation is at least D(y) + k times the copies in there, and the time after it at least
  * H(y) + k times the copies out there, except that no item moves before `made` or in the last `read`:
  *

@@ -6,13 +6,14 @@
  *
  * A needed tensor that is absent during operation j costs one of these:
  *  - A copy in after j, if a later operation reads it. If it only has to be there at the end, it may have started on the
- * host; then it was copied in before its first use, if that use reads it.
- *  - A copy out before j, if an operation before j has written it. A persistent tensor that no operation has written yet may
- * have started with a host copy. It then ends with one too, which takes a copy out after its last write, if there is one.
+ *    host; then it was copied in before its first use, if that use reads it.
+ *  - A copy out before j, if an operation before j has written it. A persistent tensor that no operation has written yet
+ *    may have started with a host copy. It then ends with one too, which takes a copy out after its last write, if there is
+ *    one.
  *  - A replay after j, if its producer is replayable. This costs the producer's time, shared by all tensors that the
- * producer makes and that are needed at j, since one replay brings them all back. A tensor that was updated in place needs
- * its older versions too. Where copies are not allowed, the whole chain is replayed, from the operation that wrote the
- * tensor without reading it; if there is no such operation, the tensor cannot be replayed. */
+ *    producer makes and that are needed at j, since one replay brings them all back. A tensor that was updated in place
+ *    needs its older versions too. Where copies are not allowed, the whole chain is replayed, from the operation that
+ *    wrote the tensor without reading it; if there is no such operation, the tensor cannot be replayed. */
 #include "bounds/needs.h"
 
 #include <math.h>

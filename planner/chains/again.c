@@ -1,5 +1,4 @@
-/* again.c - goes through the operations of a stage from the last to the first, and adds up those that make what is wanted.
- */
+/* again.c - visits the operations of a stage from the last to the first, and adds up those that make what is needed. */
 #include "chains/again.h"
 
 #include <errno.h>
@@ -7,8 +6,8 @@
 
 struct search {
     const struct spw_chain *chain;
-    uint32_t *version; /* of each tensor that is wanted; SPW_NO_INDEX: none */
-    bool *input;       /* is in the stage's input */
+    uint32_t *version; /* of each tensor that is needed; SPW_NO_INDEX: none */
+    bool *input;       /* it is in the stage's input */
 };
 
 static void want(const struct search *s, uint32_t first, uint32_t count)

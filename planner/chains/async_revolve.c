@@ -1,8 +1,9 @@
-/* async_revolve.c - the figures of asynchronous checkpointing in closed form, and its actions.
+/* async_revolve.c - computes the figures of asynchronous checkpointing in closed form, and its actions.
  *
- * Kukreja, Hueckelheim and Gorman, arXiv 1806.01117 (2018). With I = ceil(store / forward) a copy is complete before
- * the next one begins. An interval of m steps takes R = P(m, slots) forward + m backward; what the load of the state before
- * it takes longer than that is waited for. No optimality is claimed: to wait a little for a store can save a re-run. */
+ * Kukreja, Hueckelheim and Gorman, arXiv 1806.01117 (2018). With I = ceil(store / forward) a copy is complete before the
+ * next one begins. An interval of m steps takes R = P(m, slots) forward + m backward; if the load of the state before it
+ * takes longer, the computation waits for the rest. No optimality is claimed: waiting a little for a store can save a
+ * re-run. */
 #include "chains/async_revolve.h"
 
 #include <errno.h>
@@ -59,7 +60,7 @@ static int fetch(struct spw_reversal *reversal, uint64_t slot, uint64_t interval
     return spw_reversal_add(reversal, &(struct spw_reversal_action){SPW_ACTION_FETCH, 1, slot, slot * interval, 0});
 }
 
-/* Interval `index` begins with its initial state in the work buffer. */
+/* Appends the actions of interval `index`, which begins with its initial state in the work buffer. */
 static int append_interval(const struct spw_async_chain *chain, uint64_t index, uint64_t interval,
                            struct spw_reversal *reversal)
 {

@@ -1,4 +1,4 @@
-/* chain_hold.c - counts, for each tensor, those who want it. */
+/* chain_hold.c - counts, for each tensor, what needs it. */
 #include "chains/chain_hold.h"
 
 #include <errno.h>
@@ -11,7 +11,8 @@ static bool has_use(const struct spw_graph *graph, uint32_t tensor, uint32_t fir
     return use < t->use_count && graph->uses[t->first_use + use].op < end_op;
 }
 
-/* Made behind the turn, a tensor stays as long as it has uses; made before, and movable, as long as it is wanted. */
+/* Returns true if the tensor can be dropped. One made after the turn stays as long as it has uses; one made before the
+ * turn, and movable, as long as it is needed. */
 static bool may_go(const struct spw_chain_hold *hold, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &hold->chain->graph->tensors[tensor];

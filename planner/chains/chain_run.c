@@ -1,4 +1,4 @@
-/* chain_run.c - stages as operations of which only those needed are run, actions as stages. */
+/* chain_run.c - runs stages, with only the operations that are needed, and translates actions to stages. */
 #include "chains/chain_run.h"
 
 #include <errno.h>
@@ -11,10 +11,10 @@ struct run {
     const struct spw_graph *graph;
     struct spw_builder builder;
     struct spw_chain_hold hold;
-    uint32_t
-        *version;  /* for each tensor, while it is found out which operations are needed: what is to be made, or absent */
-    bool *needed;  /* for each operation of the stage at hand */
-    bool *fetched; /* for each group: its state is on its way in, or there */
+    /* For each tensor, while the needed operations are searched: the version to be made, or absent. */
+    uint32_t *version;
+    bool *needed;  /* for each operation of the current stage */
+    bool *fetched; /* for each group: its state is being copied in, or has been */
     uint32_t work; /* the stage whose input is in the work buffer; SPW_NO_INDEX: none */
 };
 
@@ -26,7 +26,8 @@ static void aim(struct run *run, uint32_t tensor)
         run->version[tensor] = run->chain->version[tensor];
 }
 
-/* The tensors whose versions at the turn have to be there when the stage has run: the next one's state, its own record. */
+/* Sets the tensors whose versions at the turn have to be present when the stage has run: the next state and its own
+ * record. */
 static void aim_at(struct run *run, uint32_t index, bool state, bool record)
 {
     const struct spw_stage *stage = &run->chain->stages[index], *next = stage + 1;
@@ -39,8 +40,8 @@ static void aim_at(struct run *run, uint32_t index, bool state, bool record)
         aim(run, run->chain->listed[stage->first_record + i]);
 }
 
-/* From the last operation to the first: which ones have to be run again, given what they have to make. What the stage can't
- * make is found missing by the operation that reads it. */
+/* Finds, from the last operation to the first, which have to be run again for what they have to make. If the stage cannot
+ * make an input, the operation that reads it finds it missing. */
 static void find_needed(struct run *run, const struct spw_stage *stage)
 {
     for (uint32_t op = stage->end_op; op-- > stage->first_op;) {
@@ -62,7 +63,7 @@ static void find_needed(struct run *run, const struct spw_stage *stage)
     }
 }
 
-/* What it is to leave behind has been held before. */
+/* Runs a stage. What it has to leave behind has been held before. */
 static int run_forward(struct run *run, uint32_t index, bool keep_state, bool keep_record)
 {
     const struct spw_stage *stage = &run->chain->stages[index];
@@ -127,7 +128,7 @@ static int advance(struct run *run, uint32_t from, uint32_t to)
     return r;
 }
 
-/* The input of the first of these stages is in the work buffer. What the last one puts out nobody wants any more. */
+/* Reverses these stages, whose first one's input is in the work buffer. The last one's output is not needed any more. */
 static int reverse(struct run *run, uint32_t first, uint32_t end)
 {
     int r = 0;

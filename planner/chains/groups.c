@@ -1,4 +1,4 @@
-/* groups.c - cuts by time, and adds up what the stages of each group need. */
+/* groups.c - cuts the chain by time, and adds up what the stages of each group need. */
 #include "chains/groups.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 
 /* ---- groups ---- */
 
-/* Stages [first, end) in `steps` groups, appended. */
+/* Appends `steps` groups of the stages [first, end). */
 static void cut(struct spw_groups *groups, uint32_t first, uint32_t end, uint32_t steps)
 {
     const struct spw_stage *stages = groups->chain->stages;
@@ -58,7 +58,7 @@ static void measure_forward(const struct spw_groups *groups, uint32_t index, con
     *ret_kept = kept;
 }
 
-/* From the last group to the first: gradients of parameters stay. */
+/* Measures the groups from the last to the first, since gradients of parameters accumulate. */
 static void measure(struct spw_groups *groups, const uint64_t *input)
 {
     const struct spw_chain *chain = groups->chain;
@@ -106,7 +106,8 @@ void spw_groups_cut_towers(struct spw_groups *groups, uint32_t steps)
 
 /* ---- what the stages are ---- */
 
-/* Each branch's stages side by side, in order, and then those that join them: else it is seen as a single chain. */
+/* Finds the branches: each branch's stages lie next to each other, in order, followed by those that join them. Otherwise
+ * the chain counts as a single one. */
 static void find_towers(struct spw_groups *groups)
 {
     const struct spw_chain *chain = groups->chain;
@@ -123,7 +124,7 @@ static void find_towers(struct spw_groups *groups)
         groups->tower_ends[towers] = s;
     }
     if (s == chain->count && --groups->tower_ends[towers - 1] == groups->tower_ends[towers - 2])
-        return; /* they meet behind the turn: the last stage is the last step, and the last branch has no other */
+        return; /* they meet after the turn: the last stage is the last step, and the last branch has no other */
     for (uint32_t rest = s; rest < chain->count; rest++)
         if (chain->stages[rest].branch != SPW_NO_INDEX)
             return;
@@ -144,7 +145,7 @@ static uint64_t kept_bytes(const struct spw_chain *chain, const struct spw_stage
     return bytes;
 }
 
-/* Of the stage's input, what was made from operation `first` on. */
+/* Returns the bytes of the stage's input that were made from operation `first` on. */
 static uint64_t own_bytes(const struct spw_chain *chain, const struct spw_stage *stage, uint32_t first)
 {
     uint64_t bytes = 0;

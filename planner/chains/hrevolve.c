@@ -1,12 +1,13 @@
-/* hrevolve.c - tables over chain length, level and free slots, and the schedule that they lead to.
+/* hrevolve.c - fills tables over chain length, level and free slots, and follows them to a schedule.
  *
  * Herrmann and Pallez, "H-Revolve", ACM TOMS 46 (2020), the recurrences of Opt and Opt'. For l steps to be reversed after
- * the one at hand, l + 1 in all, m free slots at level k and all slots free below: stored(k, l, m): the cost where the
- * initial state is in one of the m slots (and in the work buffer) = min(fresh(k-1, l, all), min over j = 1..l of j forward +
- * fresh(k, l-j, m-1) + read + stored(k, j-1, m)) fresh(k, l, m): the cost where it is in the work buffer alone =
- * min(fresh(k-1, l, all), write + stored(k, l, m)) and both are one reversal for l = 0. The paper's table begins at l = 1
- * with a copy at level 0, which with a price on level 0 can cost more than reading an outer level once more; here the
- * recurrence holds from l = 1 on. */
+ * the current one, l + 1 in all, with m free slots at level k and all slots free below:
+ *   stored(k, l, m), the cost where the initial state is in one of the m slots (and in the work buffer),
+ *     = min(fresh(k-1, l, all), min over j = 1..l of j forward + fresh(k, l-j, m-1) + read + stored(k, j-1, m))
+ *   fresh(k, l, m), the cost where it is in the work buffer alone,
+ *     = min(fresh(k-1, l, all), write + stored(k, l, m))
+ * and both are one reversal for l = 0. The paper's table begins at l = 1 with a copy at level 0. If level 0 has a price,
+ * that can cost more than reading an outer level once more; here the recurrence holds from l = 1 on. */
 #include "chains/hrevolve.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@ struct entry {
 
 struct level {
     struct spw_hrevolve_level is;
-    uint32_t columns; /* for m = 0 .. columns - 1; of an unlimited level: the one column stands for any m */
+    uint32_t columns; /* for m = 0 .. columns - 1; of an unlimited level: one column stands for every m */
     struct entry *entries;
 };
 
@@ -44,7 +45,7 @@ static uint32_t all_slots(const struct spw_hrevolve *tables, uint32_t k)
     return tables->levels[k].columns - 1;
 }
 
-/* The column when one of the m free slots has been taken. */
+/* Returns the column after one of the m free slots has been taken. */
 static uint32_t one_less(const struct level *level, uint32_t m)
 {
     return level->is.slots == SPW_SLOTS_UNLIMITED ? m : m - 1;
@@ -106,7 +107,7 @@ int spw_hrevolve_create(uint32_t steps, const struct spw_hrevolve_level *levels,
         level->is = levels[k];
         const bool unlimited = level->is.slots == SPW_SLOTS_UNLIMITED;
         if (!unlimited && level->is.slots > steps)
-            level->is.slots = steps; /* there are no more states */
+            level->is.slots = steps; /* there are not more states */
         level->columns = unlimited ? 1 : level->is.slots + 1;
         if (level->columns <= most_entries / steps)
             level->entries = calloc((size_t)steps * level->columns, sizeof *level->entries);
@@ -139,8 +140,8 @@ double spw_hrevolve_cost(const struct spw_hrevolve *tables, uint32_t steps)
 
 /* ---- from the tables to actions ---- */
 
-/* Steps [first, first + l] are to be reversed, with state `first` in the work buffer or, where it is stored, in the slot of
- * level k taken last. What is to be done is a stack, since the tables' recursion is as deep as there are slots. */
+/* Steps [first, first + l] have to be reversed, with state `first` in the work buffer or, if it is stored, in the slot of
+ * level k that was taken last. The tasks are a stack, since the tables' recursion is as deep as there are slots. */
 struct task {
     enum { FRESH, STORED, AGAIN /* stored, and to be read */ } kind;
     uint32_t k, first, l, m; /* k, l, m: as in the tables */
@@ -149,8 +150,8 @@ struct task {
 struct writer {
     const struct spw_hrevolve *tables;
     struct spw_reversal *reversal;
-    uint32_t
-        *used; /* slots in use at each level: states are discarded in the reverse of the order in which they are stored */
+    /* Number of slots in use at each level: states are discarded in the reverse order of storing. */
+    uint32_t *used;
     struct task *tasks;
     size_t count, room;
 };
@@ -198,7 +199,7 @@ static int do_stored(struct writer *w, const struct task *t)
         return r;
     const bool may_read = t->kind != AGAIN || !level->is.one_read;
     const uint32_t j = t->l > 0 && may_read ? entry(w->tables, t->k, t->l, t->m)->split : 0;
-    if (j == 0) { /* it is not read from here again */
+    if (j == 0) { /* it is not read again from here */
         r = act(w, SPW_ACTION_DISCARD, t->k, t->first, 0);
         if (r < 0)
             return r;

@@ -1,11 +1,12 @@
-/* join.c - a table over what is left of each branch and the slots that are at hand, and the reversal that it leads to.
+/* join.c - fills a table over the rest of each branch and the slots available, and follows it to a reversal.
  *
- * Beaumont, Herrmann, Pallez and Shilova, Phil. Trans. R. Soc. A 378 (2020). What the first sweep stores cuts the branches
- * into S segments, each with its first state in a slot. Of c slots c - S are free behind the turn; the segment that is
- * reversed i-th has these, the i - 1 of the segments before it, and its own, so it costs P(length, c - S + i). Hence
+ * Beaumont, Herrmann, Pallez and Shilova, Phil. Trans. R. Soc. A 378 (2020). The states that the first sweep stores cut the
+ * branches into S segments, each with its first state in a slot. Of c slots, c - S are free after the turn. The segment
+ * that is reversed i-th has these, the i - 1 of the segments before it, and its own, so it costs P(length, c - S + i).
+ * Hence
  *   V(lengths, m) = min over branch b and l = 1 .. lengths[b] of P(l, m) + V(lengths less l of b, m + 1),  V(0, c + 1) = 0,
- * and the optimum is the sum of all lengths, for the sweep, and the least V(all, m); at the turn all last states but one are
- * in slots too, so m is at least the number of branches. */
+ * and the optimum is the sum of all lengths, for the sweep, plus the least V(all, m). At the turn all last states except
+ * one are in slots too, so m is at least the number of branches. */
 #include "chains/join.h"
 
 #include <errno.h>
@@ -23,9 +24,10 @@ struct entry {
 
 struct table {
     const struct spw_join *join;
-    size_t stride[SPW_JOIN_MOST_BRANCHES + 1]; /* of one step of a branch, among the combinations; their number */
-    struct entry *entries;                     /* for each number of slots m = 1 .. slots + 1, all combinations */
-    uint64_t *revolve;                         /* P(l, m) */
+    /* Of one step of a branch, among the combinations; at the end, their number. */
+    size_t stride[SPW_JOIN_MOST_BRANCHES + 1];
+    struct entry *entries; /* for each number of slots m = 1 .. slots + 1, all combinations */
+    uint64_t *revolve;     /* P(l, m) */
     uint32_t longest;
 };
 
@@ -78,7 +80,7 @@ static int fill_revolve(struct table *table)
         return -ENOMEM;
     for (uint32_t l = 1; l <= table->longest; l++)
         for (uint32_t m = 1; m < columns; m++)
-            (void)spw_revolve_advances(l, m, &table->revolve[l * columns + m]); /* l is small: it is never too much */
+            (void)spw_revolve_advances(l, m, &table->revolve[l * columns + m]); /* l is small enough for no overflow */
     return 0;
 }
 
@@ -135,7 +137,8 @@ static void find_segments(struct writer *w, const struct table *table, uint32_t 
     }
 }
 
-/* Runs one branch to its end, storing where its segments begin. The first to be reversed is the last in the sweep. */
+/* Runs one branch to its end and stores the states where its segments begin. The first one reversed is the last in the
+ * sweep. */
 static int sweep(struct writer *w, uint32_t branch)
 {
     const uint64_t state = spw_join_state(w->join, branch);
@@ -176,7 +179,7 @@ static int turn(struct writer *w)
     return r;
 }
 
-/* Slot 0 of Revolve is the segment's own, the others are free ones. */
+/* Slot 0 of Revolve is the segment's own; the others are free slots. */
 static int reverse(struct writer *w, const struct segment *segment)
 {
     const uint64_t state = spw_join_state(w->join, segment->branch) + segment->first;

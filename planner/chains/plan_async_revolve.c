@@ -1,5 +1,5 @@
-/* plan_async_revolve.c - the planner `async-revolve`: states go to the host as fast as copies can be made beside the
- * computation, and Revolve reverses what lies between them.
+/* plan_async_revolve.c - the planner `async-revolve`: copies states to the host as fast as the lane allows during the
+ * computation, and reverses the intervals between them by Revolve.
  *
  * Kukreja, Hueckelheim and Gorman, "Backpropagation for long sequences: beyond memory constraints with constant overheads",
  * arXiv 1806.01117 (2018). Guaranteed, for a chain of equal steps and states: storing delays nothing. Persistent tensors

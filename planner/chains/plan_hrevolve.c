@@ -1,8 +1,8 @@
-/* plan_hrevolve.c - the planner `hrevolve`: checkpoints on the device and on the host, the rest is run again.
+/* plan_hrevolve.c - the planner `hrevolve`: keeps checkpoints on the device and on the host, and runs the rest again.
  *
- * Herrmann and Pallez, "H-Revolve", ACM TOMS 46 (2020). Guaranteed, for a chain of equal steps and states, and copies that
- * hold up the computation: the least time with so many slots. Copies of the schedule run beside the computation, so it
- * is shorter than that, but not the best of its kind. Persistent tensors stay where they are. */
+ * Herrmann and Pallez, "H-Revolve", ACM TOMS 46 (2020). Guaranteed, for a chain of equal steps and states, and copies
+ * that hold up the computation: the least time with that many slots. The schedule's copies run in parallel with the
+ * computation, so it is faster than that, but not the best of its kind. Persistent tensors stay where they are. */
 #include <errno.h>
 
 #include "chains/hrevolve.h"

@@ -1,9 +1,9 @@
-/* plan_revolve.c - the planner `revolve`: checkpoints stay on the device, the rest is run again.
+/* plan_revolve.c - the planner `revolve`: keeps checkpoints on the device, and runs the rest again.
  *
  * Griewank and Walther, "Algorithm 799: Revolve", ACM TOMS 26 (2000); where several chains meet at the loss, Beaumont,
  * Herrmann, Pallez and Shilova, Phil. Trans. R. Soc. A 378 (2020). Guaranteed, for chains of equal steps and states: the
- * fewest steps run again with so many slots. A graph is brought into that form by uniform.h; for it nothing is guaranteed
- * but that the schedule is valid, copies nothing, and that persistent tensors stay where they are. */
+ * fewest steps run again with that many slots. uniform.h brings a graph into that form; for the graph it is only guaranteed
+ * that the schedule is valid, copies nothing, and leaves persistent tensors where they are. */
 #include <errno.h>
 
 #include "chains/join.h"
@@ -11,7 +11,7 @@
 #include "chains/revolve.h"
 #include "chains/uniform.h"
 
-/* The branch of a state in the actions of a join. */
+/* Returns the branch of a state in the actions of a join. */
 static uint32_t branch_of(const struct spw_join *join, uint64_t state)
 {
     uint32_t branch = join->branches - 1;
@@ -20,9 +20,9 @@ static uint32_t branch_of(const struct spw_join *join, uint64_t state)
     return branch;
 }
 
-/* One action of a join, on steps that lie one branch behind the other. A branch's last state is there all the same, since it
- * is part of every state of the branches behind it until the turn; its first state comes with the end of the branch before,
- * where it is stored. The turn is the last step. */
+/* Translates one action of a join to steps that lie one branch after the other. A branch's last state is present anyway,
+ * since it is part of every state of the branches after it until the turn. Its first state exists from the end of the
+ * branch before, where it is stored. The turn is the last step. */
 static int translate(const struct spw_uniform *uniform, const struct spw_join *join,
                      const struct spw_reversal_action *action, bool swept, struct spw_reversal *ret_reversal)
 {

@@ -1,7 +1,8 @@
-/* revolve.c - binomial checkpointing: numbers in closed form, and the actions one by one.
+/* revolve.c - binomial checkpointing: computes its numbers in closed form, and the actions one by one.
  *
- * Griewank and Walther, "Algorithm 799: Revolve", ACM TOMS 26 (2000). With beta(c, r) = C(c + r, c) and r the least number
- * with n <= beta(c, r), the optimum is P(n, c) = r n - beta(c + 1, r - 1). Guaranteed to be the least number of advances. */
+ * Griewank and Walther, "Algorithm 799: Revolve", ACM TOMS 26 (2000). With beta(c, r) = C(c + r, c) and r the least
+ * number with n <= beta(c, r), the optimum is P(n, c) = r n - beta(c + 1, r - 1). Guaranteed to be the least number of
+ * advances. */
 #include "chains/revolve.h"
 
 #include <errno.h>
@@ -15,7 +16,7 @@ uint64_t spw_revolve_longest(uint64_t slots, uint64_t repetitions)
 {
     const uint64_t few = slots < repetitions ? slots : repetitions;
     const wide many = slots < repetitions ? repetitions : slots;
-    uint64_t product = 1; /* C(many + i, i): exact at every turn, and rising */
+    uint64_t product = 1; /* C(many + i, i): exact in every iteration, and ascending */
     for (uint64_t i = 1; i <= few; i++) {
         const wide next = (wide)product * (many + i) / i;
         if (next >= UINT64_MAX)
@@ -64,8 +65,8 @@ int spw_revolve_advances(uint64_t steps, uint64_t slots, uint64_t *ret_advances)
 }
 
 /* Any split with beta(c, r-2) <= head <= beta(c, r-1) and beta(c-1, r-1) <= tail <= beta(c-1, r) is optimal. The paper's
- * rule, which comes to this: the tail is beta(c-1, r-1) + beta(c-2, r-1), or as near to it as the head's bounds permit. A
- * longer tail would store more often, a shorter one would leave slots unused. */
+ * rule is equivalent to this: the tail is beta(c-1, r-1) + beta(c-2, r-1), or as near to it as the head's bounds permit.
+ * A longer tail would store more often, a shorter one would leave slots unused. */
 uint64_t spw_revolve_split(uint64_t steps, uint64_t slots)
 {
     if (slots == 1)
@@ -100,7 +101,7 @@ static int push(struct spw_revolve *revolve)
 
 int spw_revolve_next(struct spw_revolve *revolve, struct spw_reversal_action *ret_action)
 {
-    const uint64_t top = revolve->stored_count - 1; /* used where there is one */
+    const uint64_t top = revolve->stored_count - 1; /* used only if there is one */
     if (revolve->stored_count && revolve->stored[top] >= revolve->end) {
         *ret_action = (struct spw_reversal_action){SPW_ACTION_DISCARD, 0, top, revolve->stored[top], 0};
         revolve->stored_count--;

@@ -1,4 +1,4 @@
-/* uniform.c - candidates in order of their estimated time, of which the first that fit are built and timed. */
+/* uniform.c - sorts candidates by their estimated time, and builds and times the first that fit. */
 #include "chains/uniform.h"
 
 #include <errno.h>
@@ -8,7 +8,7 @@
 #include "chains/chain_run.h"
 #include "chains/groups.h"
 
-/* Numbers of steps, of stages in the last step, and of slots that are tried. */
+/* Values tried for the number of steps, of stages in the last step, and of slots. */
 static const uint32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64};
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
@@ -16,13 +16,13 @@ struct candidate {
     uint32_t steps; /* before the last one */
     uint32_t last;  /* stages in the last one */
     uint32_t slots;
-    bool towers;    /* several chains that meet; `last` is what is common to all */
-    double us;      /* estimated: of replays and waiting */
-    uint64_t bytes; /* estimated: most at once on the device */
+    bool towers;    /* several chains that meet; `last` is the part common to all */
+    double us;      /* estimated time of replays and waiting */
+    uint64_t bytes; /* estimated peak on the device */
     bool tried;
 };
 
-/* What an estimate keeps of a group. */
+/* The state of a group during an estimate. */
 struct passed {
     bool has_run, stored, fetched;
 };
@@ -38,7 +38,7 @@ struct finder {
     struct passed *passed; /* for each group */
 };
 
-/* Cuts the groups, and says of them what a uniform planner is told. */
+/* Cuts the groups, and describes them for a uniform planner. */
 static struct spw_uniform see(struct finder *f, const struct candidate *c)
 {
     const struct spw_graph *graph = f->chain->graph;
@@ -47,7 +47,8 @@ static struct spw_uniform see(struct finder *f, const struct candidate *c)
         spw_groups_cut_towers(groups, c->steps);
     else
         spw_groups_cut(groups, c->steps, c->last);
-    const uint32_t count = groups->count, means = count > 1 ? count - 1 : 1; /* the last one counts only if it is the only */
+    /* The last one counts only if there is no other. */
+    const uint32_t count = groups->count, means = count > 1 ? count - 1 : 1;
     struct spw_uniform uniform = {.steps = count, .slots = c->slots, .branches = c->towers ? groups->towers : 1};
     for (uint32_t b = 0; b < uniform.branches; b++)
         uniform.branch_steps[b] = c->towers ? groups->tower_steps[b] : count - 1;
@@ -76,7 +77,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The first time it is no replay. */
+/* Returns the time to run a group; the first run is no replay. */
 static double run_group(struct passed *passed, double again_us)
 {
     const double us = passed->has_run ? again_us : 0;
@@ -84,10 +85,10 @@ static double run_group(struct passed *passed, double again_us)
     return us;
 }
 
-/* What the actions come to, each group at its own time and size. */
+/* Estimates the cost of the actions, with each group's own time and size. */
 static void estimate(struct finder *f, const struct spw_reversal *reversal, struct candidate *c)
 {
-    uint64_t stored = 0, most = 0; /* states in slots, and on their way in */
+    uint64_t stored = 0, most = 0; /* bytes of states in slots or being copied in */
     memset(f->passed, 0, f->groups.count * sizeof *f->passed);
     for (size_t i = 0; i < reversal->count; i++) {
         const struct spw_reversal_action *action = &reversal->actions[i];
@@ -118,7 +119,7 @@ static void estimate(struct finder *f, const struct spw_reversal *reversal, stru
         c->bytes = f->chain->graph->peak_bytes;
 }
 
-/* Another candidate, if there is a reversal for it. */
+/* Adds a candidate if there is a reversal for it. */
 static int consider(struct finder *f, struct candidate c)
 {
     const struct spw_uniform uniform = see(f, &c);
@@ -188,11 +189,11 @@ static int by_bytes(const void *left, const void *right)
 
 struct best {
     struct spw_schedule *schedule, tried;
-    double us; /* < 0: there is none */
+    double us; /* < 0: none yet */
     uint32_t found;
 };
 
-/* 0, whether it fits or not; -ENOMEM. */
+/* Builds and times a candidate. Returns 0, whether it fits or not, or -ENOMEM. */
 static int try(struct finder *f, struct candidate *c, struct best *best)
 {
     const struct spw_plan_request *request = f->request;
@@ -217,8 +218,8 @@ static int try(struct finder *f, struct candidate *c, struct best *best)
     return r == -ENOMEM ? r : 0;
 }
 
-/* Those whose estimate leaves hope, the shortest first, until enough have fitted; then, if none has, the smallest. Estimates
- * are too high by up to a quarter; the fewer tries are left, the less of that is hoped for. */
+/* Tries the candidates whose estimate may fit, the fastest first, until enough have fitted; if none has, the smallest.
+ * Estimates are too high by up to a quarter; the fewer tries are left, the less of that is assumed. */
 static int try_in_order(struct finder *f, struct best *best)
 {
     const uint32_t enough = f->means == SPW_UNIFORM_COPIES ? 12 : 3;

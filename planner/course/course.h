@@ -1,8 +1,8 @@
 /* course.h - describes one iteration as it is expected to repeat: all operations, allocations and frees in order, with
  * numbers that denote the same tensor each time.
  *
- * A recording (recording.h) makes a course, and a cursor (cursor.h) tracks the position in it. The planner gets the course
- * as a graph, and its plan is translated back into actions on the course's tensors. */
+ * A recording (recording.h) makes a course, and a cursor (cursor.h) tracks the position in it. The planner gets the
+ * course as a graph, and its plan is translated back into actions on the course's tensors. */
 #ifndef SPILLWAY_PLANNER_COURSE_H
 #define SPILLWAY_PLANNER_COURSE_H
 #include <stdbool.h>

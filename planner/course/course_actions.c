@@ -1,9 +1,9 @@
 /* course_actions.c - translates a plan for the graph into what the engine has to do.
  *
- * Actions before operation o are executed as soon as operation o - 1 was submitted, that is, before the program gets to its
- * frees after o - 1. A replay for which there is no room at that time is executed when operation o comes, after those frees.
- * So a tensor that is freed after operation f is a ghost if a replay before operation f + 1 or a later one touches it, or if
- * it is copied in there. */
+ * Actions before operation o are executed as soon as operation o - 1 was submitted, that is, before the program gets to
+ * its frees after o - 1. A replay for which there is no room at that time is executed when operation o comes, after
+ * those frees. So a tensor that is freed after operation f is a ghost if a replay before operation f + 1 or a later one
+ * touches it, or if it is copied in there. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
  *
  * A tensor is not held (course_graph.c) by an operation that would then need more memory than there is. An example are
  * gradients that the program frees after one optimizer launch for all tensors. A plan drops them before that launch. The
- * engine cannot: the program still owns them and might read them, so they are evicted with a copy. Such a copy would not be
- * in the plan's time, and the operation would wait for it, since it would be submitted as late as the drop. */
+ * engine cannot: the program still owns them and might read them, so they are evicted with a copy. Such a copy would not
+ * be in the plan's time, and the operation would wait for it, since it would be submitted as late as the drop. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* capuchin_choose.c - steps 1 and 2 of capuchin.c: what it says there of free times, MSPS and their updates. */
+/* capuchin_choose.c - implements steps 1 and 2 of capuchin.c: free times, MSPS, and how choices change them. */
 #include "demand/capuchin_choose.h"
 
 #include <errno.h>
@@ -21,17 +21,18 @@ struct spw_capuchin {
     size_t gap_count;
     struct spw_shortage *shortage;
     struct spw_lane out, in;
-    double slack; /* share by which the first in a ranking may be worse than when it was ranked, and still is the first */
-    double *before_us; /* for each operation: all those before it take so long */
+    /* Share by which the first in a ranking may be worse than when it was ranked and still counts as the first. */
+    double slack;
+    double *before_us; /* for each operation: the time of all those before it */
     uint8_t *choices;
-    uint32_t *times; /* for each choice of a gap: so many replays that were chosen want the tensor during it */
-    struct spw_ranking swaps, replays, left;  /* left: swaps that are not free, or of no use where they are */
-    uint32_t *seen, walk, made[MOST_SOURCES]; /* operations met in this walk */
+    uint32_t *times; /* for each gap, at its choice: number of chosen replays that need the tensor during it */
+    struct spw_ranking swaps, replays, left;  /* left: swaps that are not free, or useless where they are */
+    uint32_t *seen, walk, made[MOST_SOURCES]; /* operations reached in this walk */
 };
 
 /* ---- swaps ---- */
 
-/* No copy out is needed: an earlier one is still good. */
+/* Returns true if no copy out is needed, since an earlier one is still valid. */
 static bool has_copy(const struct spw_capuchin *c, const struct spw_gap *gap)
 {
     const struct spw_graph_tensor *t = &c->graph->tensors[gap->tensor];
@@ -42,7 +43,7 @@ static bool has_copy(const struct spw_capuchin *c, const struct spw_gap *gap)
     return t->persistent && t->last_version == 0 && c->choices[t->first_use + t->use_count - 1] == SPW_SWAP;
 }
 
-/* When the tensor is gone, and when it begins to come back. The result is FT. */
+/* Computes when the tensor is gone, and when it begins to come back. Returns FT. */
 static double free_time(struct spw_capuchin *c, const struct spw_gap *gap, bool take, double *ret_gone_us,
                         double *ret_back_us)
 {
@@ -55,7 +56,7 @@ static double free_time(struct spw_capuchin *c, const struct spw_gap *gap, bool 
     return *ret_back_us - *ret_gone_us;
 }
 
-/* The first operation that starts at this time or later. */
+/* Returns the first operation that starts at this time or later. */
 static uint32_t operation_at(const struct spw_capuchin *c, double us)
 {
     uint32_t low = 0, high = c->graph->op_count;
@@ -69,7 +70,7 @@ static uint32_t operation_at(const struct spw_capuchin *c, double us)
     return low;
 }
 
-/* The operations between which the tensor is away if nobody waits for it: `from` <= op < `to`. */
+/* Returns the operations during which the tensor is away if nothing waits for it: `from` <= op < `to`. */
 static struct spw_gap narrowed(const struct spw_capuchin *c, const struct spw_gap *gap, double gone_us, double back_us)
 {
     struct spw_gap narrow = *gap;
@@ -80,7 +81,7 @@ static struct spw_gap narrowed(const struct spw_capuchin *c, const struct spw_ga
     return narrow;
 }
 
-/* ---- what it relieves ---- */
+/* ---- what a choice relieves ---- */
 
 static bool is_short(const struct spw_capuchin *c, const struct spw_gap *gap)
 {
@@ -103,7 +104,8 @@ static void relieve(struct spw_capuchin *c, const struct spw_gap *gap)
 
 /* ---- replays ---- */
 
-/* The tensor's gap at operation `at`, between two of its uses; NULL: it is used just then, or not in a gap. */
+/* Returns the choice for the tensor's gap at operation `at`, between two of its uses; NULL: the operation uses it, or it
+ * is in no gap. */
 static const uint8_t *choice_at(const struct spw_capuchin *c, uint32_t tensor, uint32_t at, size_t *ret_index)
 {
     const struct spw_graph_tensor *t = &c->graph->tensors[tensor];
@@ -114,12 +116,12 @@ static const uint8_t *choice_at(const struct spw_capuchin *c, uint32_t tensor, u
     return &c->choices[*ret_index];
 }
 
-/* Puts on the list what makes the tensor. False: there is no room there. */
+/* Adds the operation that makes the tensor to the list. Returns false if the list is full. */
 static bool want(struct spw_capuchin *c, uint32_t tensor, uint32_t version, uint32_t *count)
 {
     const uint32_t op = version ? spw_graph_producer(c->graph, tensor, version) : SPW_NO_INDEX;
     if (op == SPW_NO_INDEX || c->seen[op] == c->walk)
-        return true; /* what nobody makes was retained */
+        return true; /* an input that no operation makes was retained */
     if (*count == MOST_SOURCES)
         return false;
     c->seen[op] = c->walk;
@@ -127,7 +129,8 @@ static bool want(struct spw_capuchin *c, uint32_t tensor, uint32_t version, uint
     return true;
 }
 
-/* A source is there, unless it is dead by then, or was itself chosen to be recomputed. `note`: counts who is wanted. */
+/* Adds the maker of a source, unless the source is there. It is not if it is dead by then, or is to be recomputed itself.
+ * `note`: counts the sources that are needed. */
 static bool want_source(struct spw_capuchin *c, const struct spw_touched_tensor *source, uint32_t at, bool note,
                         uint32_t *count)
 {
@@ -145,7 +148,8 @@ static bool want_source(struct spw_capuchin *c, const struct spw_touched_tensor 
     return true;
 }
 
-/* Time to recompute the tensor behind the gap, as often as it is wanted. `note`: it will be. < 0: it takes too many. */
+/* Returns the time to recompute the tensor after the gap, as often as it is needed; < 0: it takes too many operations.
+ * `note`: it is chosen, so the sources are counted. */
 static double replay_time(struct spw_capuchin *c, const struct spw_gap *gap, bool note)
 {
     const struct spw_use *next = &c->graph->uses[gap->choice + 1];
@@ -162,7 +166,7 @@ static double replay_time(struct spw_capuchin *c, const struct spw_gap *gap, boo
     return is_possible ? us * (1 + c->times[gap->choice]) : -1;
 }
 
-/* Bytes saved per unit of time. */
+/* Returns the bytes saved per unit of time. */
 static double msps(struct spw_capuchin *c, const struct spw_gap *gap)
 {
     const double us = replay_time(c, gap, false);
@@ -185,7 +189,8 @@ static void swap(struct spw_capuchin *c, const struct spw_gap *gap, bool in_free
     spw_cover_set(c->cover, gap, SPW_SWAP, c->choices);
 }
 
-/* Free times only become less while the lanes fill: the greatest, once it has been asked for again, is. */
+/* Swaps in the order of free times. These only decrease while the lanes fill, so a gap that still has the greatest one
+ * after it is computed again has the greatest of all. */
 static void swap_in_free_time(struct spw_capuchin *c)
 {
     while (c->swaps.count && spw_shortage_most(c->shortage, 0, c->graph->op_count) > 0) {
@@ -208,14 +213,14 @@ static void swap_in_free_time(struct spw_capuchin *c)
     }
 }
 
-/* What is exposed of the copies, for each byte, negative. */
+/* Returns the exposed part of the copies per byte, negative. */
 static double swap_value(struct spw_capuchin *c, const struct spw_gap *gap)
 {
     double gone_us, back_us;
     return fmin(0, free_time(c, gap, false, &gone_us, &back_us)) / (double)c->graph->tensors[gap->tensor].bytes;
 }
 
-/* What the best of the heap adds, for each byte; none of use is left: infinite. */
+/* Returns what the best swap of the heap adds per byte; infinity if no useful one is left. */
 static double best_swap(struct spw_capuchin *c)
 {
     while (c->swaps.count) {
@@ -299,7 +304,7 @@ int spw_capuchin_choose(struct spw_capuchin *c, uint64_t budget_bytes, uint8_t *
     return 0;
 }
 
-/* ---- its life ---- */
+/* ---- creating and destroying ---- */
 
 void spw_capuchin_destroy(struct spw_capuchin *c)
 {

@@ -1,13 +1,14 @@
-/* capuchin_choose.h - which gaps a tensor is swapped over and which it is recomputed behind, by free times and MSPS. */
+/* capuchin_choose.h - chooses over which gaps a tensor is swapped and after which it is recomputed, by free times and
+ * MSPS. */
 #ifndef SPILLWAY_PLANNER_CAPUCHIN_CHOOSE_H
 #define SPILLWAY_PLANNER_CAPUCHIN_CHOOSE_H
 #include "plan/plan.h"
 
-struct spw_capuchin; /* the gaps of an iteration, and room to work in */
+struct spw_capuchin; /* the gaps of an iteration, and working memory */
 int spw_capuchin_create(const struct spw_plan_request *request, struct spw_capuchin **ret_capuchin);
-void spw_capuchin_destroy(struct spw_capuchin *capuchin); /* NULL is fine */
+void spw_capuchin_destroy(struct spw_capuchin *capuchin); /* NULL is allowed */
 
-/* Fills `choices` (plan/choice.h) so that memory, as far as it can be told beforehand, is short nowhere within so many
- * bytes. 0 or -ENOMEM. */
+/* Sets `choices` (plan/choice.h) such that, as far as can be told beforehand, memory fits into `budget_bytes` everywhere.
+ * Returns 0 or -ENOMEM. */
 int spw_capuchin_choose(struct spw_capuchin *capuchin, uint64_t budget_bytes, uint8_t *choices);
 #endif

@@ -1,18 +1,18 @@
-/* delta.c - the planner with two rules: a filter picks who leaves, a director decides which way it comes back.
+/* delta.c - the planner with two rules: a filter picks the tensor to evict, a director decides in which way it comes back.
  *
- * Source: Tang et al., DELTA: Dynamically Optimizing GPU Memory beyond Tensor Recomputation, arXiv 2203.15980 (2022), filter
- * and director; ACM TACO 2024. Copies and recomputation. When room is short, the filter takes the tensor for which
- *     what it costs to have it back / (bytes * time since its last use)
- * is least, as in DTR; what it costs is the lesser of two: the time of a copy as far as nothing hides it, and that of the
- * operation that makes it together with all its evicted ancestors. The director takes the way that is the lesser. At the end
- * copies in are moved to where they have time to arrive (prefetching).
- * Guaranteed: a schedule wherever `lru` finds one, since where replays for replays take too much room copies alone are
- * tried. Nothing is said of its time: the paper gives measurements, no bounds.
+ * Source: Tang et al., DELTA: Dynamically Optimizing GPU Memory beyond Tensor Recomputation, arXiv 2203.15980 (2022),
+ * filter and director; ACM TACO 2024. Copies and recomputation. When room is short, the filter takes the tensor for which
+ *     cost of bringing it back / (bytes * time since its last use)
+ * is least, as in DTR. The cost is the lesser of two: the part of the copies' time that nothing hides, and the time of the
+ * operation that makes the tensor and of all its evicted ancestors. The director takes the cheaper way. At the end, copies
+ * in are moved to where they arrive in time (prefetching). Guaranteed: a schedule wherever `lru` finds one, since copies
+ * alone are tried if replays for replays take too much room. Nothing is guaranteed about its time: the paper gives
+ * measurements, no bounds.
  *
- * Reconstruction, not found in the paper: the formula of the filter beyond its kinship to DTR's; what hides a copy (in: the
- * operations up to the next use, less all copies that are owed by then; out: whatever the lane has done since the tensor was
- * made); that both rules use one estimate. The later paper's form, a knapsack of bytes freed against time added, is not
- * here. As in `dtr`, of a large pool a sample is looked through. */
+ * Reconstructed, since the paper does not say it: the formula of the filter beyond its similarity to DTR's; what hides a
+ * copy (in: the operations up to the next use, minus all copies that are owed by then; out: the time of the lane since
+ * the tensor was made); that both rules use one estimate. The later paper's form, a knapsack of bytes freed against time
+ * added, is not implemented. As in `dtr`, only a sample of a large pool is examined. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -29,9 +29,9 @@ enum {
 
 struct delta {
     struct spw_evicted *evicted;
-    double *before_us;  /* for each operation: all those before it take so long */
-    double owed_us;     /* copies in of all that is on the host and wanted again */
-    double smallest_us; /* beside which no cost matters */
+    double *before_us;  /* for each operation: the time of all those before it */
+    double owed_us;     /* copies in of all tensors that are on the host and needed again */
+    double smallest_us; /* added to each cost, so that smaller costs do not matter */
     bool is_exact;
     uint64_t seed, random;
 };
@@ -62,7 +62,7 @@ static int note(void *context, struct spw_demand *demand, uint32_t tensor, enum 
 
 /* ---- the director ---- */
 
-/* The part of both copies that nothing hides. */
+/* Returns the part of the copies' time that nothing hides. */
 static double copy_us(const struct delta *delta, const struct spw_demand *d, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &d->graph->tensors[tensor];
@@ -84,7 +84,7 @@ static double replay_us(struct delta *delta, struct spw_demand *d, uint32_t tens
                                      : spw_evicted_class_us(delta->evicted, tensor, &d->work));
 }
 
-/* The lesser cost, and its way; < 0: it may not leave. */
+/* Returns the lower cost and its way; < 0: the tensor cannot be evicted. */
 static double direct(struct delta *delta, struct spw_demand *d, uint32_t tensor, enum spw_demand_way *ret_way)
 {
     double us = -1;
@@ -160,7 +160,7 @@ static int create(const struct spw_graph *graph, struct delta *delta)
     return spw_evicted_create(graph, &delta->evicted);
 }
 
-/* Prefetches where that is quicker. */
+/* Moves copies in to earlier places if that is faster. */
 static int prefetch(const struct spw_plan_request *request, struct spw_schedule *schedule)
 {
     struct spw_schedule earlier = {0};
@@ -181,7 +181,7 @@ static int prefetch(const struct spw_plan_request *request, struct spw_schedule 
         r = spw_schedule_copy(schedule, &earlier, request->graph);
     spw_prefetcher_destroy(prefetcher);
     spw_schedule_finish(&earlier);
-    return r == -ENOMEM ? r : 0; /* otherwise there is the schedule as it was */
+    return r == -ENOMEM ? r : 0; /* otherwise the schedule stays as it was */
 }
 
 int spw_plan_delta(const struct spw_plan_request *request, struct spw_schedule *schedule)

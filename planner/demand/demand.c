@@ -1,5 +1,4 @@
-/* demand.c - goes through the operations, and through the replays that they need, and asks a policy whenever room is short.
- */
+/* demand.c - runs operations and the replays that they need, and asks a policy whenever room is short. */
 #include "demand/demand.h"
 
 #include <errno.h>
@@ -11,8 +10,8 @@
 #include "demand/starts.h"
 
 enum {
-    PASSES = 4,         /* iterations in which what starts where may settle */
-    WORK_PER_OP = 4000, /* where it takes more than that, replays for replays find no end */
+    PASSES = 4,         /* iterations within which the starting places may settle */
+    WORK_PER_OP = 4000, /* more work than that means that replays for replays find no end */
 };
 
 struct spw_demand_frame {
@@ -67,7 +66,7 @@ static int create(const struct spw_plan_request *request, const struct spw_deman
     return 0;
 }
 
-/* ---- who is there ---- */
+/* ---- which tensors are there ---- */
 
 static int note(struct spw_demand *d, uint32_t tensor, enum spw_demand_event event)
 {
@@ -121,7 +120,7 @@ bool spw_demand_has_copy(const struct spw_demand *demand, uint32_t tensor)
     return place->host != SPW_ABSENT && place->host == spw_build_current(&demand->builder, tensor);
 }
 
-/* Nobody will use it again; it is here for the sake of a replay. */
+/* Returns true if no operation will use the tensor again; it is there for a replay. */
 static bool is_over(const struct spw_demand *d, uint32_t tensor)
 {
     const struct spw_graph_tensor *t = &d->graph->tensors[tensor];
@@ -176,7 +175,7 @@ static int evict(struct spw_demand *d, uint32_t tensor, enum spw_demand_way way)
         if (r < 0)
             return r;
         d->out_us = later(d->out_us, d->made_us[tensor]) + d->graph->tensors[tensor].d2h_us;
-        d->now_us = later(d->now_us, d->out_us); /* who wants the room waits for it */
+        d->now_us = later(d->now_us, d->out_us); /* the operation that needs the room waits for the copy */
     }
     return leave(d, tensor);
 }
@@ -210,7 +209,7 @@ static int fetch(struct spw_demand *d, uint32_t tensor)
     return enter(d, tensor);
 }
 
-/* An operation or a replay is about to happen: what it touches stays, and has been used. */
+/* Announces an operation or a replay: pins what it touches, and reports its inputs as used. */
 static int announce(struct spw_demand *d, const struct spw_graph_op *op)
 {
     int r = 0;
@@ -231,7 +230,8 @@ static int push(struct spw_demand *d, uint32_t op)
     return announce(d, &d->graph->ops[op]);
 }
 
-/* The replay on top, all of whose reads are there. What it makes has not been used: that is for whoever wanted it. */
+/* Runs the replay on top of the stack, whose inputs are all there. Its outputs do not count as used; that is up to their
+ * readers. */
 static int replay(struct spw_demand *d)
 {
     const uint32_t index = d->frames[d->frame_count - 1].op;
@@ -240,7 +240,7 @@ static int replay(struct spw_demand *d)
     if (r == 0)
         r = spw_build_replay(&d->builder, index);
     if (r < 0)
-        return r == -EINVAL ? -ENOSPC : r; /* what it would overwrite is still wanted */
+        return r == -EINVAL ? -ENOSPC : r; /* a tensor that it would overwrite is still needed */
     d->now_us += op->us;
     d->frame_count--;
     d->under_way[index] = false;
@@ -258,20 +258,20 @@ static int replay(struct spw_demand *d)
     return r;
 }
 
-/* Begins to bring the version back: at once where there is a copy of it. */
+/* Begins to bring a version back: at once if there is a copy of it, else by a replay. */
 static int want(struct spw_demand *d, const struct spw_touched_tensor *touch)
 {
     const struct spw_builder_place *place = &d->builder.places[touch->tensor];
     const bool has_copy = place->host == touch->version;
     int r = 0;
-    if (has_copy && place->device != SPW_ABSENT && d->pins[touch->tensor] == 1) /* a version that nobody else wants */
+    if (has_copy && place->device != SPW_ABSENT && d->pins[touch->tensor] == 1) /* a version that nothing else needs */
         r = leave(d, touch->tensor);
     if (has_copy && place->device == SPW_ABSENT)
         return r < 0 ? r : fetch(d, touch->tensor);
     return push(d, touch->version ? spw_graph_producer(d->graph, touch->tensor, touch->version) : SPW_NO_INDEX);
 }
 
-/* The first of the operation's reads that is not there; NULL: all are. */
+/* Returns the first of the operation's inputs that is missing, or NULL. */
 static const struct spw_touched_tensor *find_missing(const struct spw_demand *d, uint32_t index, bool is_replay)
 {
     const struct spw_graph_op *op = &d->graph->ops[index];
@@ -359,7 +359,7 @@ static int begin(struct spw_demand *d, struct spw_schedule *schedule)
     return r;
 }
 
-/* `ret_next`, if not NULL: where persistent tensors start if the next iteration goes on from here. */
+/* `ret_next`, if not NULL, gets where persistent tensors start if the next iteration goes on from here. */
 static int run(struct spw_demand *d, struct spw_schedule *schedule, uint8_t *ret_next)
 {
     int r = begin(d, schedule);
@@ -383,8 +383,8 @@ static int run(struct spw_demand *d, struct spw_schedule *schedule, uint8_t *ret
 
 /* ---- what starts where ---- */
 
-/* Runs from where the best so far ended, and is the best if it is quicker. -ENOSPC is no failure: there is the one before.
- */
+/* Runs an iteration that starts where the best one so far ended, and keeps it if it is faster. -ENOSPC is no failure,
+ * since there is the previous one. */
 static int run_on(struct spw_demand *d, struct spw_timer *timer, struct spw_schedule *tried, uint8_t *next,
                   struct spw_schedule *best, double *best_us, bool *ret_better)
 {

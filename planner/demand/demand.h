@@ -1,8 +1,8 @@
-/* demand.h - plans that act when they have to: run the next operation, restore what it reads, make room where there is none.
+/* demand.h - makes plans that act on demand: run the next operation, restore what it reads, evict where there is no room.
  *
- * What is common to planners that decide on demand is here: operations in order, replays for replays, what is pinned
- * meanwhile, what starts on the host. Who is to leave, and by which way it is to come back, is a policy's business. Nothing
- * leaves that could not come back: by its host copy, or by replays that are possible just before its next use. */
+ * What is common to planners that decide on demand is here: the order of operations, replays that replays need, pinning,
+ * and what starts on the host. A policy decides which tensor is evicted, and in which way it comes back. No tensor is
+ * evicted that could not come back by its host copy, or by replays that are possible just before its next use. */
 #ifndef SPILLWAY_PLANNER_DEMAND_H
 #define SPILLWAY_PLANNER_DEMAND_H
 #include <stdbool.h>
@@ -13,26 +13,28 @@
 
 enum spw_demand_way { SPW_WAY_COPY, SPW_WAY_REPLAY };
 
-/* What happens to a tensor; policies keep their books by it. */
+/* What happens to a tensor, for the records that policies keep. */
 enum spw_demand_event {
-    SPW_TENSOR_ENTERED, /* is on the device from now on */
-    SPW_TENSOR_USED,    /* by an operation or a replay; told when it is clear that it will be, and for writes afterwards */
-    SPW_TENSOR_COPIED,  /* has left; there is a host copy */
-    SPW_TENSOR_DROPPED, /* has left, and would have to be computed again */
+    SPW_TENSOR_ENTERED, /* it is on the device from now on */
+    /* It is used by an operation or a replay; reported once the use is certain, for writes afterwards. */
+    SPW_TENSOR_USED,
+    SPW_TENSOR_COPIED,  /* it was evicted and has a host copy */
+    SPW_TENSOR_DROPPED, /* it was evicted and has to be recomputed */
 };
 
 struct spw_demand;
 
 struct spw_demand_policy {
     void *context;
-    /* An iteration begins: all books are empty. NULL: there is nothing to do. 0 or -ENOMEM. */
+    /* Called when an iteration begins: clears all records. May be NULL. Returns 0 or -ENOMEM. */
     int (*begin)(void *context, struct spw_demand *demand);
-    /* Who leaves, and the way back; only what spw_demand_may_leave() allows. SPW_NO_INDEX: nobody can. */
+    /* Returns the tensor to evict and the way back; spw_demand_may_leave() has to allow it. SPW_NO_INDEX: there is none. */
     uint32_t (*choose)(void *context, struct spw_demand *demand, uint64_t wanted_bytes, enum spw_demand_way *ret_way);
-    /* 0 or -ENOMEM. May be NULL. */
+    /* Called for each event. Returns 0 or -ENOMEM. May be NULL. */
     int (*note)(void *context, struct spw_demand *demand, uint32_t tensor, enum spw_demand_event event);
-    bool copies, replays; /* the ways that it takes, where the request has them */
-    bool drops_dead;      /* false: what is recomputed though it is dead by then stays until somebody chooses it */
+    bool copies, replays; /* the ways that it uses, if the request allows them */
+    /* False: a tensor that is recomputed although it is dead stays until the policy chooses it. */
+    bool drops_dead;
 };
 
 struct spw_demand {
@@ -41,35 +43,37 @@ struct spw_demand {
     const struct spw_demand_policy *policy;
     struct spw_builder builder;
     bool may_copy, may_replay;
-    /* The time at which the compute lane, and the copy lanes, would be free, if nothing were fetched before it is wanted. */
+    /* When the compute lane and the copy lanes would be free if nothing were prefetched. */
     double now_us, out_us, in_us;
-    double *used_us;    /* for each tensor: when it was used last */
-    double *made_us;    /* for each tensor: when its content was complete */
-    uint64_t *entered;  /* for each tensor: a number that grows with each that comes, or is let go by an operation */
-    uint32_t *resident; /* tensors on the device, in no order */
+    double *used_us;    /* for each tensor: when it was last used */
+    double *made_us;    /* for each tensor: when its contents were complete */
+    uint64_t *entered;  /* for each tensor: a number that grows with each tensor that enters, or is unpinned */
+    uint32_t *resident; /* tensors on the device, unordered */
     uint32_t resident_count;
-    uint64_t work; /* steps of any search so far; policies add theirs */
+    uint64_t work; /* steps of all searches so far; policies add their own */
 
-    /* demand.c's own */
+    /* private to demand.c */
     uint64_t entries;
     uint64_t most_work;
-    uint32_t *where;     /* for each tensor: its place in `resident`; SPW_NO_INDEX: not there */
-    uint16_t *pins;      /* for each tensor: so many want it to stay just now */
-    uint8_t *can_replay; /* for each use: whether its version can be recomputed for it; 0: not asked yet, 1: no, 2: yes */
-    struct spw_demand_frame *frames; /* replays under way, each for the one before */
+    uint32_t *where; /* for each tensor: its index in `resident`; SPW_NO_INDEX: not there */
+    /* For each tensor: number of operations and replays that need it to stay at the moment. */
+    uint16_t *pins;
+    /* For each use: whether its version can be recomputed for it; 0: not known yet, 1: no, 2: yes. */
+    uint8_t *can_replay;
+    struct spw_demand_frame *frames; /* replays in progress, each for the one before */
     uint32_t frame_count, frame_room;
     bool *under_way; /* for each operation: it has a frame */
     struct spw_lineage *lineage;
 };
 
-/* A schedule by this policy. Persistent tensors start on the host where they have to, those idle for longest first; then, if
- * that is quicker, wherever the iteration before left them. As spw_planner_function; gives up with -ENOSPC where replays for
- * replays take no end. */
+/* Makes a schedule by this policy. Persistent tensors start on the host if they have to, those idle for longest first;
+ * or, if that is faster, wherever the previous iteration left them. Returns as spw_planner_function does; -ENOSPC also if
+ * replays need further replays without end. */
 int spw_demand_make(const struct spw_plan_request *request, const struct spw_demand_policy *policy,
                     struct spw_schedule *schedule);
 
-/* Whether the tensor, which is on the device, may leave just now and come back this way. */
+/* Returns true if the tensor, which has to be on the device, can be evicted here and come back in this way. */
 bool spw_demand_may_leave(struct spw_demand *demand, uint32_t tensor, enum spw_demand_way way);
-/* The host copy is what the tensor's next use wants. */
+/* Returns true if the tensor's host copy is the version that its next use needs. */
 bool spw_demand_has_copy(const struct spw_demand *demand, uint32_t tensor);
 #endif

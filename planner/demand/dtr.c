@@ -1,17 +1,17 @@
-/* dtr.c - the planner that drops what is cheap to compute again, large, and has not been used for long.
+/* dtr.c - the planner that drops tensors that are cheap to recompute, large, and unused for long.
  *
  * Source: Kirisame, Lyubomirsky, Haan, Brennan, He, Roesch, Chen, Tatlock: Dynamic Tensor Rematerialization, ICLR 2021,
- * section 2 (h*), and appendix C of the same for the approximation by classes. Recomputation only: whenever room is short,
- * the tensor goes for which
+ * section 2 (h*), and appendix C of the same for the approximation by classes. Recomputation only. Whenever room is short,
+ * it drops the tensor for which
  *     (its own cost + the cost of its evicted neighbourhood) / (bytes * time since its last use)
- * is least; what is missing is recomputed when it is read, recursively, and what a replay reads stays meanwhile.
+ * is least. A missing tensor is recomputed when it is read, recursively, and the inputs of a replay stay meanwhile.
  * Guaranteed (by the paper, for chains of equal layers): O(n) operations in all for n layers and memory for about sqrt(n)
  * tensors. On other graphs nothing: an adversary can make any such rule n/M times as slow as the best schedule.
  *
- * Tensors go as soon as the program has no more use for them, and count as evicted from then on (the paper's eager
- * eviction); what is recomputed for a replay though it is dead stays until it is the cheapest to drop. A pool of more than
- * POOL_EXACT tensors is not looked through: as in the authors' prototype, a sample of it is, chosen by the seed, and all of
- * it only where nothing in the sample may leave. */
+ * Tensors are dropped as soon as the program has no more use for them, and count as evicted from then on (the paper's
+ * eager eviction). A tensor that is recomputed for a replay although it is dead stays until it is the cheapest to drop.
+ * Of a pool of more than POOL_EXACT tensors only a sample is examined, chosen by the seed, as in the authors' prototype;
+ * all of it only where no tensor in the sample can be dropped. */
 #include "demand/dtr.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@
 enum {
     POOL_EXACT = 1024,
     SAMPLE = 128,
-    OPS_EXACT = 2000, /* in larger graphs the exact neighbourhood is not tried */
+    OPS_EXACT = 2000, /* the exact neighbourhood is not tried in larger graphs */
 };
 
 struct dtr {
@@ -70,7 +70,7 @@ struct choice {
     double score;
 };
 
-/* Of two that are equal, the one that came last. */
+/* Compares the tensor with the best so far. Of two equal ones the later one wins. */
 static void consider(struct dtr *dtr, struct spw_demand *d, uint32_t tensor, struct choice *best)
 {
     d->work++;

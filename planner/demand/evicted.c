@@ -1,4 +1,4 @@
-/* evicted.c - walks through evicted tensors, and unites them in classes. */
+/* evicted.c - walks through evicted tensors, and joins them in classes. */
 #include "demand/evicted.h"
 
 #include <errno.h>
@@ -9,15 +9,15 @@
 
 struct spw_evicted {
     const struct spw_graph *graph;
-    double *made_us; /* for each use of a tensor: what all operations that have written it have cost by then */
+    double *made_us; /* for each use of a tensor: the cost of all its writers up to then */
     bool *gone;
-    double *own_us;    /* of those that are gone: what they cost when they went */
-    uint32_t *node;    /* for each tensor that is gone: its node of a class */
-    uint32_t *parents; /* for each node: the next on the way to the root; the root is its own */
+    double *own_us;    /* of evicted tensors: their cost when they were evicted */
+    uint32_t *node;    /* for each evicted tensor: its node in a class */
+    uint32_t *parents; /* for each node: the next on the way to the root; a root is its own parent */
     double *class_us;  /* for each root */
     size_t node_count, node_room;
-    uint32_t *seen, walk; /* for each tensor: the walk that met it last */
-    uint32_t *list;       /* met in this walk */
+    uint32_t *seen, walk; /* for each tensor: the last walk that reached it */
+    uint32_t *list;       /* reached in this walk */
     uint32_t list_count;
 };
 
@@ -94,7 +94,7 @@ static void meet(struct spw_evicted *e, uint32_t tensor)
     e->list[e->list_count++] = tensor;
 }
 
-/* Meets the evicted among what the tensor was made of (`up`), or what was made of it. */
+/* Visits the evicted ones among the tensors that it was made from (`up`), or that were made from it. */
 static void meet_neighbours(struct spw_evicted *e, uint32_t tensor, bool up, uint64_t *work)
 {
     const struct spw_graph *graph = e->graph;
@@ -171,7 +171,8 @@ double spw_evicted_class_us(struct spw_evicted *e, uint32_t tensor, uint64_t *wo
     return us;
 }
 
-/* A node for the tensor, in a class of its own. Nodes of tensors that came back stay: others may hang on them. */
+/* Adds a node for the tensor, in a class of its own. Nodes of tensors that came back remain, since others may have them
+ * as parents. */
 static int add_node(struct spw_evicted *e, uint32_t tensor)
 {
     if (e->node_count == e->node_room) {

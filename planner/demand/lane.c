@@ -1,4 +1,4 @@
-/* lane.c - takes time out of a lane's parts, skipping those that are full. */
+/* lane.c - takes time from a lane's parts, and skips those that are full. */
 #include "demand/lane.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 
 int spw_lane_init(struct spw_lane *lane, double us, uint32_t parts, bool is_backward)
 {
-    /* One part more on the far side, which is never full, ends every search. */
+    /* One more part at the far end, which is never full, ends every search. */
     *lane = (struct spw_lane){.part_us = us > 0 ? us / parts : 1, .count = parts, .is_backward = is_backward};
     lane->left_us = malloc(((size_t)parts + 1) * sizeof *lane->left_us);
     lane->skip = malloc(((size_t)parts + 1) * sizeof *lane->skip);
@@ -40,7 +40,7 @@ static uint32_t next_free(struct spw_lane *lane, uint32_t part)
     return part;
 }
 
-/* Parts are counted in the direction of the lane: part 0 is where the time begins, or ends. */
+/* Parts are counted in the direction of the lane: part 0 is at the beginning of time, or at its end. */
 double spw_lane_reach(struct spw_lane *lane, double at_us, double us, bool take)
 {
     const double all_us = lane->part_us * lane->count;
@@ -52,7 +52,7 @@ double spw_lane_reach(struct spw_lane *lane, double at_us, double us, bool take)
     part = part < lane->count ? part : lane->count;
     double reached_us = from_us;
     for (part = next_free(lane, part); part < lane->count && us > 0; part = next_free(lane, part + 1)) {
-        /* what was taken of a part lies at its beginning; of the first, what is before `from` is of no use */
+        /* the taken time of a part lies at its beginning; in the first part, time before `from` cannot be used */
         double begin_us = part * lane->part_us + (lane->part_us - lane->left_us[part]);
         begin_us = begin_us > from_us ? begin_us : from_us;
         const double there_us = (part + 1) * lane->part_us - begin_us;

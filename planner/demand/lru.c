@@ -1,17 +1,18 @@
-/* lru.c - the planner that copies out what has not been used for longest, when room is short and not before.
+/* lru.c - the planner that copies out the least recently used tensor when room is short, and not before.
  *
  * Source: least recently used, as in Mattson, Gecsei, Slutz, Traiger: Evaluation techniques for storage hierarchies, IBM
- * Systems Journal 9 (1970), there for pages: the plain rule that planners are measured against. Copies only.
- * Guaranteed: a schedule wherever each operation alone fits, as long as the host has room, and whatever is read before
- * anything is written fits too. Nothing is said of its time: whoever needs room waits for the copy out, and the copy in
- * starts when its reader is the next in line. Constant time for each eviction. */
+ * Systems Journal 9 (1970), there for pages: the plain rule with which planners are compared. Copies only. Guaranteed: a
+ * schedule wherever each operation alone fits, the host has room, and all that is read before anything is written fits
+ * too. Nothing is guaranteed about its time: an operation that needs room waits for the copy out, and the copy in starts
+ * only when its reader is next in line. Constant time for each eviction. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "demand/demand.h"
 #include "demand/planners.h"
 
-/* A ring through element tensor_count: behind it whatever was used longest ago. Only what may ever leave is in it. */
+/* A ring through element tensor_count, followed by the least recently used tensor. It contains only tensors that can be
+ * evicted. */
 struct lru {
     uint32_t *before, *behind; /* for each tensor; SPW_NO_INDEX: not in the ring */
 };

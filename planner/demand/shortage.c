@@ -1,4 +1,4 @@
-/* shortage.c - a tree over the operations: the most in each node's range, and what is to be added to all of it. */
+/* shortage.c - a tree over the operations: the maximum in each node's range, and what to add to all of that range. */
 #include "demand/shortage.h"
 
 #include <errno.h>

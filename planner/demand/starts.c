@@ -1,4 +1,4 @@
-/* starts.c - sorts persistent tensors by how long they lie idle around the end of the iteration. */
+/* starts.c - sorts persistent tensors by their idle time around the end of the iteration. */
 #include "demand/starts.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ static int compare_idle(const void *a, const void *b)
     return x->tensor < y->tensor ? -1 : x->tensor > y->tensor;
 }
 
-/* before_us[i]: the operations before operation i take so long. */
+/* before_us[i]: time of the operations before operation i. */
 static double idle_us(const struct spw_graph *graph, uint32_t tensor, const double *before_us)
 {
     const struct spw_graph_tensor *t = &graph->tensors[tensor];

@@ -1,10 +1,10 @@
 /* boundary.c - chooses where an iteration begins, since every rotation of a period is one too.
  *
- * The live set must be the same one period earlier, except for slight allocations (live.h). Among those points the order of
- * preference is: a point that the program named; the point with the fewest live bytes, so that no tensor of an iteration is
- * alive; the point before a copy from the host, the iteration's input; the first point since the program began to repeat
- * itself. Where memory grows with each period, points that differ by no more than the growth count as equal, since which of
- * them come after the growth depends on where one begins. */
+ * The live set must be the same one period earlier, except for slight allocations (live.h). Among those points the order
+ * of preference is: a point that the program named; the point with the fewest live bytes, so that no tensor of an
+ * iteration is alive; the point before a copy from the host, the iteration's input; the first point since the program
+ * began to repeat itself. Where memory grows with each period, points that differ by no more than the growth count as
+ * equal, since which of them come after the growth depends on where one begins. */
 #include "detect/boundary.h"
 
 struct point {

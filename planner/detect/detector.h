@@ -2,10 +2,11 @@
  * back or a new shape, and merge.c judges what came in between.
  *
  * States.
- *   ON the path: shape != NULL. `cursor` is the next step expected. When it is shape->backbone, an iteration is complete and
- * the boundary has not been passed yet. The bones [start, now) belong to this iteration, as far as `matched` says. OFF the
- * path: shape == NULL, since bone `off_since`. `lost` (may be NULL) is the shape that was followed until then, and
- *       `off_step` the step that it was at. The finder is at work. */
+ *   ON the path: shape != NULL. `cursor` is the next step expected. When it is shape->backbone, an iteration is complete
+ *       and the boundary has not been passed yet. The bones [start, now) belong to this iteration, as far as `matched`
+ *       says.
+ *   OFF the path: shape == NULL, since bone `off_since`. `lost` (may be NULL) is the shape that was followed until then,
+ *       and `off_step` the step that it was at. The finder is at work. */
 #ifndef SPILLWAY_PLANNER_DETECTOR_H
 #define SPILLWAY_PLANNER_DETECTOR_H
 #include "detect/history.h"

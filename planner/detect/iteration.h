@@ -6,17 +6,17 @@
  * recognised by what it calls, by the sizes of what that touches, and by how long ago the touched allocations were made.
  *
  * Words. A *boundary* is the point between two iterations: the live set is the same at both ends, and smallest there. What
- * an iteration keeps is ignored as long as all of it is slight, that is, at most 1/65536 of the most that was alive at once.
- * The operations of the backbone (launches, graphs, sets, copies within the device) have to come in the same order.
+ * an iteration keeps is ignored as long as all of it is slight, that is, at most 1/65536 of the most that was alive at
+ * once. The operations of the backbone (launches, graphs, sets, copies within the device) have to come in the same order.
  * Operations outside the backbone (copies from and to the host) may be missing, added, or come a little sooner or later
  * (loaders, logging).
  *
  * Plain C over numbers: no threads, no globals, no environment. Only one thread may use a detector at a time.
  *
- * Memory: at most about 250 bytes for each remembered operation of the backbone (`max_operations`; it starts with 2^12 and
- * doubles only as long as nothing is found), up to 256 bytes per live allocation, and at most SPW_ITERATION_SHAPES shapes of
- * up to 64 bytes per event. Iterations of up to a third of max_operations can be found. Time per event is constant on
- * average. */
+ * Memory: at most about 250 bytes for each remembered operation of the backbone (`max_operations`; it starts with 2^12
+ * and doubles only as long as nothing is found), up to 256 bytes per live allocation, and at most SPW_ITERATION_SHAPES
+ * shapes of up to 64 bytes per event. Iterations of up to a third of max_operations can be found. Time per event is
+ * constant on average. */
 #ifndef SPILLWAY_PLANNER_ITERATION_H
 #define SPILLWAY_PLANNER_ITERATION_H
 #include <stdbool.h>

@@ -2,24 +2,25 @@
  *
  * Inner loops (layers, time steps) repeat too. An iteration differs from them in this:
  *   1. The live set is the same at both ends, at least at one rotation: a forward loop leaves activations behind. Slight
- *      allocations do not count (a loss that is kept on the device; live.h). The live set is the same in the last sixteenth:
- * an evaluation has the same operations as the forward pass of the step after it, but only the latter leaves activations
- *      behind.
+ *      allocations do not count (a loss that is kept on the device; live.h). The live set is the same in the last
+ *      sixteenth: an evaluation has the same operations as the forward pass of the step after it, but only the latter
+ *      leaves activations behind.
  *   2. The same operation touches the same allocations again, while a layer has weights of its own. Every operation is
- * compared with the one a period earlier. An allocation that was alive then already must be the same one. A younger one must
- * have been made about as many allocations ago, and so must one that was made in the period before (an input that is fetched
- * one iteration ahead). One operation in eight may differ (buffers used in turn).
- *   3. It uses most of the kept allocations: parameters, gradients, states. The less of them it uses, the more often it must
- *      have been repeated: two occurrences for three quarters (of the bytes and of the number), three for a third, else a
- *      thousand that are half of the whole run. If hardly any kept allocations are known, the share tells nothing; then four
- *      occurrences that are half of the whole run are enough, if there are copies to or from the host in each.
+ *      compared with the one a period earlier. An allocation that was alive then already must be the same one. A younger
+ *      one must have been made about as many allocations ago, and so must one that was made in the period before (an input
+ *      that is fetched one iteration ahead). One operation in eight may differ (buffers used in turn).
+ *   3. It uses most of the kept allocations: parameters, gradients, states. The less of them it uses, the more often it
+ *      must have been repeated: two occurrences for three quarters (of the bytes and of the number), three for a third,
+ *      else a thousand that are half of the whole run. If hardly any kept allocations are known, the share tells nothing;
+ *      then four occurrences that are half of the whole run are enough, if there are copies to or from the host in each.
  *   4. There are at least seven operations in all: two equal launches in a row are not a loop.
- *   5. While the program gives hints, they come at the same operations in both occurrences, and there is at least one. Hints
- * that have stopped (65536 operations without one, or twice as many as there were between the last two) do not count.
- * Limits: a loop that repeats exactly, on the same memory, and uses most of the kept allocations is taken for the iteration
- * until the rest has been seen (gradient accumulation is such a loop; see merge.c). A program that keeps more than slight
- * allocations in every iteration (outputs as large as its layers') never has the same live set again and is not recognised.
- */
+ *   5. While the program gives hints, they come at the same operations in both occurrences, and there is at least one.
+ *      Hints that have stopped (65536 operations without one, or twice as many as there were between the last two) do not
+ *      count.
+ * Limits: a loop that repeats exactly, on the same memory, and uses most of the kept allocations is taken for the
+ * iteration until the rest has been seen (gradient accumulation is such a loop; see merge.c). A program that keeps more
+ * than slight allocations in every iteration (outputs as large as its layers') never has the same live set again and is
+ * not recognised. */
 #include "detect/period.h"
 
 enum {

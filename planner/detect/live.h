@@ -1,9 +1,9 @@
 /* live.h - keeps the live set: which allocations are alive, by id, and a hash of their sizes that is kept up to date.
  *
  * Programs keep a little from each iteration, such as the loss on the device, and never have exactly the same live set
- * again. So two live sets are alike if they differ only by slight allocations, and by no more bytes in total than one slight
- * allocation may have. The limit for slight allocations follows from the most bytes that were alive at once so far, so a
- * program that only has small tensors has no slight ones. */
+ * again. So two live sets are alike if they differ only by slight allocations, and by no more bytes in total than one
+ * slight allocation may have. The limit for slight allocations follows from the most bytes that were alive at once so
+ * far, so a program that only has small tensors has no slight ones. */
 #ifndef SPILLWAY_PLANNER_LIVE_H
 #define SPILLWAY_PLANNER_LIVE_H
 #include <stdbool.h>

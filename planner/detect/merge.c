@@ -1,17 +1,17 @@
 /* merge.c - judges what came between two iterations: part of a longer iteration, a shape of its own, or only noise.
  *
- * Gradient accumulation looks like a shape A that is repeated with something, U, in between: A A A A U A A A A U. Evaluation
- * looks the same: T T T T T T T E. The remainder belongs to a longer iteration, A x 4 + U, when
- *   - it does not begin as the shape begins (an evaluation does: with the forward pass), and calls a function that the shape
- *     does not call (an update does), and
+ * Gradient accumulation looks like a shape A that is repeated with something, U, in between: A A A A U A A A A U.
+ * Evaluation looks the same: T T T T T T T E. The remainder belongs to a longer iteration, A x 4 + U, when
+ *   - it does not begin as the shape begins (an evaluation does: with the forward pass), and calls a function that the
+ *     shape does not call (an update does), and
  *   - most of its launches are of such functions and it touches a quarter of the kept allocations, by bytes and by number
- * (so logging is not enough); or it touches kept bytes that the shape never touches, at least a sixteenth of all (optimizer
- *     state).
- * The longer iteration is learned when its last two occurrences are equal, token by token. If the remainder was longer the
- * first time (it made states), that may be before the update comes for the third time. Limits: something that an update does
- * once in many iterations (a moving average of all weights every tenth step) makes one iteration of all ten; so does an
- * evaluation that begins with functions of its own and runs over most weights; an update that shares its first functions
- * with the forward pass does not. */
+ *     (so logging is not enough); or it touches kept bytes that the shape never touches, at least a sixteenth of all
+ *     (optimizer state).
+ * The longer iteration is learned when its last two occurrences are equal, token by token. If the remainder was longer
+ * the first time (it made states), that may be before the update comes for the third time. Limits: something that an
+ * update does once in many iterations (a moving average of all weights every tenth step) makes one iteration of all ten;
+ * so does an evaluation that begins with functions of its own and runs over most weights; an update that shares its
+ * first functions with the forward pass does not. */
 #include "detect/detector.h"
 
 enum { FIRST_FUNCTIONS = 3, SMALL_SHARE = 8, SMALL_BONES = 4, SLOTS_PER_BONE = 64, BETTER_TRIALS = 8 };

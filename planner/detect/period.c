@@ -1,10 +1,11 @@
 /* period.c - the repetition finder: remembers where each context of 2 and of 16 tokens was last seen, and follows lags.
  *
- * A lag d holds over a run of r tokens when token[i] == token[i - d] for the last r positions i; r >= d means that a stretch
- * of length d came twice in a row (a square). This is the comparison of Main and Lorentz ("An O(n log n) algorithm for
- * finding all repetitions in a string", 1984), in one direction, with hashes of contexts as in Karp and Rabin ("Efficient
- * randomized pattern-matching algorithms", 1987) to propose the lags. A proposal requires comparing tokens backwards. That
- * is paid from a credit to which each token adds, so the cost per token is bounded whatever the program does. */
+ * A lag d holds over a run of r tokens when token[i] == token[i - d] for the last r positions i; r >= d means that a
+ * stretch of length d came twice in a row (a square). This is the comparison of Main and Lorentz ("An O(n log n)
+ * algorithm for finding all repetitions in a string", 1984), in one direction, with hashes of contexts as in Karp and
+ * Rabin ("Efficient randomized pattern-matching algorithms", 1987) to propose the lags. A proposal requires comparing
+ * tokens backwards. That is paid from a credit to which each token adds, so the cost per token is bounded whatever the
+ * program does. */
 #include "detect/period.h"
 
 #include <errno.h>

@@ -1,8 +1,9 @@
-/* actions.h - holds a schedule as the engine follows it: what to do before each recorded operation, in order, without times.
+/* actions.h - holds a schedule as the engine follows it: what to do before each recorded operation, in order, without
+ * times.
  *
- * An action is triggered by the ordinal of the operation that is about to be submitted. The engine then submits the action
- * to its lane and goes on; the lanes wait for what the action needs. A plan therefore remains valid whatever the durations
- * turn out to be. spw_timer_run() with other durations shows how well the same steps tolerate such changes. */
+ * An action is triggered by the ordinal of the operation that is about to be submitted. The engine then submits the
+ * action to its lane and goes on; the lanes wait for what the action needs. A plan therefore remains valid whatever the
+ * durations turn out to be. spw_timer_run() with other durations shows how well the same steps tolerate such changes. */
 #ifndef SPILLWAY_PLANNER_ACTIONS_H
 #define SPILLWAY_PLANNER_ACTIONS_H
 #include "plan/graph.h"

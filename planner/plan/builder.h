@@ -1,13 +1,13 @@
 /* builder.h - writes a schedule step by step, and refuses each step that would make it invalid.
  *
- * In the order of the steps, a builder tracks which tensors are on the device and at which version, which host copies exist,
- * and how many bytes are in use. It makes no decisions; planners do. The steps written so far are always valid under model
- * S+, so a planner that fails at a step loses nothing before it.
+ * In the order of the steps, a builder tracks which tensors are on the device and at which version, which host copies
+ * exist, and how many bytes are in use. It makes no decisions; planners do. The steps written so far are always valid under
+ * model S+, so a planner that fails at a step loses nothing before it.
  *
- * A builder does not know the later steps. Where host memory is limited, it therefore assumes that a host copy is needed up
- * to its tensor's last recorded use and gone after that. Where host memory is not limited, host copies remain, and replays
- * may use them. A tensor that is copied out after its last use counts until the end. The time line hands out host memory in
- * the same way; the checker and the peaks count no copy for longer than it is needed. */
+ * A builder does not know the later steps. Where host memory is limited, it therefore assumes that a host copy is needed
+ * up to its tensor's last recorded use and gone after that. Where host memory is not limited, host copies remain, and
+ * replays may use them. A tensor that is copied out after its last use counts until the end. The time line hands out
+ * host memory in the same way; the checker and the peaks count no copy for longer than it is needed. */
 #ifndef SPILLWAY_PLANNER_BUILDER_H
 #define SPILLWAY_PLANNER_BUILDER_H
 #include "plan/graph.h"

@@ -1,9 +1,9 @@
 /* check.h - checks whether timed events are a valid execution of a graph under model S+. It shares no code with the
  * planners.
  *
- * The rules are those of docs/planning.md. Within one instant, ends come first, then drops, then starts. An event that takes
- * no time happens at its place in the list, and later entries come after it. Times that differ by less than 1e-9 of the
- * whole (at least 1e-6 us) count as the same instant. */
+ * The rules are those of docs/planning.md. Within one instant, ends come first, then drops, then starts. An event that
+ * takes no time happens at its place in the list, and later entries come after it. Times that differ by less than 1e-9
+ * of the whole (at least 1e-6 us) count as the same instant. */
 #ifndef SPILLWAY_PLANNER_CHECK_H
 #define SPILLWAY_PLANNER_CHECK_H
 #include "plan/check_result.h"

@@ -4,8 +4,8 @@
  * refuses an invalid iteration and derives the remaining fields. After that the graph does not change, and any number of
  * planners may read it.
  *
- * Schedules for a graph follow model S+ (docs/planning.md): operations run in order on one compute lane, and each raises the
- * version of every tensor that it writes. Meanwhile one copy lane in each direction moves whole tensors. */
+ * Schedules for a graph follow model S+ (docs/planning.md): operations run in order on one compute lane, and each raises
+ * the version of every tensor that it writes. Meanwhile one copy lane in each direction moves whole tensors. */
 #ifndef SPILLWAY_PLANNER_GRAPH_H
 #define SPILLWAY_PLANNER_GRAPH_H
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* schedule.h - lists what to do in which order: recorded operations, replays, copies and drops, as one list of steps.
  *
- * The order is the order of issue. Each step goes to its lane (operations and replays: compute; copies: one lane for each
- * direction). It starts as soon as the lane is free and its inputs and its memory are available. Memory is handed out in the
- * order of the list: a step gets its bytes before any later step does, and only drops before it make room for it. A schedule
- * contains no times, so it remains valid whatever the durations turn out to be. */
+ * The order is the order of issue. Each step goes to its lane (operations and replays: compute; copies: one lane for
+ * each direction). It starts as soon as the lane is free and its inputs and its memory are available. Memory is handed
+ * out in the order of the list: a step gets its bytes before any later step does, and only drops before it make room for
+ * it. A schedule contains no times, so it remains valid whatever the durations turn out to be. */
 #ifndef SPILLWAY_PLANNER_SCHEDULE_H
 #define SPILLWAY_PLANNER_SCHEDULE_H
 #include <stddef.h>

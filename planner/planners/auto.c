@@ -1,10 +1,10 @@
 /* auto.c - the default planner: chooses swap, clean drop and replay together on any graph.
  *
- * It searches (improve.h) from covers and from the schedules of all other planners, and keeps the best. On small graphs it
- * climbs to its budget over a ladder of smaller budgets, the same for every budget, and keeps what was found on the way:
- * what is found for a budget is then found for each larger one, so more memory never makes a slower plan. On larger graphs
- * it can continue from the choices of an earlier plan. Without a time limit it limits the work instead of the time, and the
- * same request gives the same schedule. Guarantees no optimum. */
+ * It searches (improve.h) from covers and from the schedules of all other planners, and keeps the best. On small graphs
+ * it climbs to its budget over a ladder of smaller budgets, the same for every budget, and keeps what was found on the
+ * way: what is found for a budget is then found for each larger one, so more memory never makes a slower plan. On larger
+ * graphs it can continue from the choices of an earlier plan. Without a time limit it limits the work instead of the
+ * time, and the same request gives the same schedule. Guarantees no optimum. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>

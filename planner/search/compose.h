@@ -1,9 +1,9 @@
 /* compose.h - makes a schedule of choices: what stays, what is copied out and what is dropped, gap by gap.
  *
- * There is one choice for each gap (plan/choice.h). Composing visits the operations in order. After each use it evicts as
- * chosen. Just before an operation it brings back what the operation reads: by a copy if there is one, else by replays,
- * recursively. If memory is still short, it evicts more and records that in the choices, so that the next composition evicts
- * in good time. */
+ * There is one choice for each gap (plan/choice.h). Composing visits the operations in order. After each use it evicts
+ * as chosen. Just before an operation it brings back what the operation reads: by a copy if there is one, else by
+ * replays, recursively. If memory is still short, it evicts more and records that in the choices, so that the next
+ * composition evicts in good time. */
 #ifndef SPILLWAY_PLANNER_COMPOSE_H
 #define SPILLWAY_PLANNER_COMPOSE_H
 #include "plan/choice.h"

@@ -1,7 +1,7 @@
 /* compose_along.c - composes along an earlier composition: operations that no difference affects take over its steps.
  *
- * Both the current place of each tensor and its place in the base at the same operation are known. For most tensors they are
- * the same; a tensor for which they differ is apart. An operation has the same steps as in the base where
+ * Both the current place of each tensor and its place in the base at the same operation are known. For most tensors they
+ * are the same; a tensor for which they differ is apart. An operation has the same steps as in the base where
  *   - no choice that it uses differs,
  *   - no tensor in its steps is apart, and no replay among them makes one that is brief in only one of the two,
  *   - the bytes that it takes still fit, and

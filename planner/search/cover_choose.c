@@ -1,8 +1,8 @@
 /* cover_choose.c - covers the demand above the budget by gaps in the order of their cost, then removes those not needed.
  *
- * Lagrangian relaxation of the lanes: with a price on a lane's time each gap has one cheapest way by itself. The rest is to
- * cover a demand over time by intervals, for which greedy by cost per byte with reverse deletion is the usual approximation.
- */
+ * Lagrangian relaxation of the lanes: with a price on a lane's time each gap has one cheapest way by itself. The rest is
+ * to cover a demand over time by intervals, for which greedy by cost per byte with reverse deletion is the usual
+ * approximation. */
 #include "search/cover_parts.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-/* elites.h - keeps the best sets of choices at which a search got stuck, all different, so that parts of one can be tried in
- * others.
+/* elites.h - keeps the best sets of choices at which a search got stuck, all different, so that parts of one can be tried
+ * in others.
  *
  * Choices are arrays of bytes (plan/choice.h). The cost is whatever they are judged by; less is better. */
 #ifndef SPILLWAY_PLANNER_ELITES_H

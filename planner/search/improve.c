@@ -1,9 +1,9 @@
 /* improve.c - a local search over choices (plan/choice.h).
  *
  * It starts from the best of several covers. A step changes one choice, exchanges two, or takes some evictions back and
- * covers anew what is then short (large neighbourhood search, Shaw 1998; improve_moves.c). A change is accepted if the time
- * line says that it is better, or, at first, not much worse (threshold accepting, Dueck and Scheuer 1990). Every schedule
- * that is judged is valid and within the budget. */
+ * covers anew what is then short (large neighbourhood search, Shaw 1998; improve_moves.c). A change is accepted if the
+ * time line says that it is better, or, at first, not much worse (threshold accepting, Dueck and Scheuer 1990). Every
+ * schedule that is judged is valid and within the budget. */
 #include "search/improve.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* improve_moves.c - makes the changes that a search tries: to one choice, to two, to many, or as in one of the elites.
  *
- * Crossing the results from several beginnings is what memetic algorithms do (Moscato 1989), here stretch by stretch: the
- * best choice for a tensor depends most on those for tensors that live at about the same time. */
+ * Crossing the results from several beginnings is what memetic algorithms do (Moscato 1989), here stretch by stretch:
+ * the best choice for a tensor depends most on those for tensors that live at about the same time. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>

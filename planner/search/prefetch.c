@@ -1,9 +1,9 @@
 /* prefetch.c - moves steps between slots: slot s is the place in the list just before compute step s.
  *
- * Within a slot copies out come first, then drops, then copies in. Moved steps keep that order, so the memory used during
- * compute step s is the maximum within slot s, and a tensor can be copied in earlier as long as it fits into each slot on
- * the way. The lane wants the copies back to back and the last one done in time (latest start, from the last one backwards).
- */
+ * Within a slot copies out come first, then drops, then copies in. Moved steps keep that order, so the memory used
+ * during compute step s is the maximum within slot s, and a tensor can be copied in earlier as long as it fits into each
+ * slot on the way. The lane wants the copies back to back and the last one done in time (latest start, from the last one
+ * backwards). */
 #include "search/prefetch.h"
 
 #include <errno.h>
