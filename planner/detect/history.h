@@ -30,7 +30,7 @@ struct spw_bone { /* one operation of the backbone */
     uint64_t touches;               /* position of its first touch */
     uint64_t function;
     uint32_t newest; /* lower half of the id of the newest allocation */
-    /* All touches; how many of the last ones are loose, as in spw_iteration_add(). */
+    /* All touches; how many of the last ones are loose, as in struct spw_iteration_op. */
     uint16_t touch_count, loose_count;
     bool everything : 1, launch : 1;
     bool hint : 1; /* there was a hint in the gap before it, or at it */

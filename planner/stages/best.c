@@ -1,4 +1,4 @@
-/* best.c - times each schedule that is offered, moves its copies by these times, and remembers the fastest. */
+/* best.c - times each schedule that is offered, moves its copies according to these times, and keeps the fastest. */
 #include "stages/best.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 #include "grow.h"
 
-enum { ROUNDS = 2 }; /* each moves the copies by the times of the one before */
+enum { ROUNDS = 2 }; /* each moves the copies by the times of the previous round */
 
 int spw_best_init(struct spw_best *best, const struct spw_plan_request *request, struct spw_schedule *found)
 {
@@ -31,7 +31,7 @@ void spw_best_finish(struct spw_best *best)
     free(best->start_us);
 }
 
-/* 0, -ENOSPC or -ENOMEM; the times are in best->start_us. */
+/* Times a schedule. Returns 0, -ENOSPC or -ENOMEM; the times are in best->start_us. */
 static int judge(struct spw_best *best, const struct spw_schedule *schedule)
 {
     struct spw_timing timing;
@@ -67,7 +67,7 @@ int spw_best_offer(struct spw_best *best)
         if (r == 0)
             r = judge(best, &best->moved);
     }
-    return r == -ENOMEM ? r : 0; /* it was valid where it stood */
+    return r == -ENOMEM ? r : 0; /* it was valid as it was offered */
 }
 
 int spw_best_ask(struct spw_best *best, spw_planner_function *make)

@@ -1,5 +1,5 @@
-/* fluid.c - the fluid relaxation of offloading: bytes leave and return one by one, and whatever has to be away must have
- * left. */
+/* fluid.c - the fluid relaxation of offloading: bytes leave and return one by one, and those that have to be away must
+ * have left. */
 #include "stages/fluid.h"
 
 #include <errno.h>
@@ -8,11 +8,11 @@
 
 #include "stages/linear.h"
 
-/* At each operation, in bytes. The arrays for behind the turn are used from the end. */
+/* Bytes at each operation. For operations after the turn, the arrays are used from the end. */
 struct curves {
-    double *working; /* what the operation touches, and what may not leave */
-    double *idle;    /* what rests over the turn, and is not touched */
-    double *movable; /* of what rests over the turn: may be on its way out (behind the turn: still on its way in) */
+    double *working; /* what the operation touches, and what may not be evicted */
+    double *idle;    /* what rests over the turn and is not touched */
+    double *movable; /* of what rests over the turn: what may be leaving (after the turn: still returning) */
 };
 
 static void add(double *curve, uint32_t from, uint32_t to, double bytes)
@@ -23,7 +23,7 @@ static void add(double *curve, uint32_t from, uint32_t to, double bytes)
     }
 }
 
-/* The uses around the turn; false: it does not rest over it. */
+/* Finds the uses around the turn. Returns false if the tensor does not rest over it. */
 static bool rests_over(const struct spw_graph *graph, const struct spw_graph_tensor *t, uint32_t turn, uint32_t *ret_before,
                        uint32_t *ret_behind)
 {
@@ -57,14 +57,14 @@ static void add_tensor(const struct spw_graph *graph, const struct spw_graph_ten
     if (!rests_over(graph, t, turn, &before, &behind))
         return;
     add(c->idle, before, behind, bytes);
-    /* it may be copied out from the moment when it was last written on, and has to be back when it is read */
+    /* it may be copied out once it has been written for the last time, and has to be back when it is read */
     uint32_t made = t->initial ? 0 : uses[0].op + 1;
     for (uint32_t i = 0; i < t->use_count && uses[i].op < turn; i++)
         made = uses[i].writes ? uses[i].op + 1 : made;
     add(c->movable, made, behind, bytes);
 }
 
-/* One side of the turn, seen from its outer end: the time that it takes at least, and the most that has to be away. */
+/* Handles one side of the turn, from its outer end: returns the least time, and the most bytes that have to be away. */
 static double pass(const struct spw_graph *graph, const struct curves *c, uint32_t turn, bool forward, double bytes,
                    double bytes_per_us, double *ret_away)
 {
@@ -88,7 +88,7 @@ static double pass(const struct spw_graph *graph, const struct curves *c, uint32
     return us;
 }
 
-/* The lane's speed: that of the tensor which goes fastest. */
+/* Returns the lane's speed: that of the fastest tensor. */
 static double lane_speed(const struct spw_graph *graph, bool out)
 {
     double speed = out ? graph->d2h_bytes_per_us : graph->h2d_bytes_per_us;

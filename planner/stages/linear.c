@@ -1,5 +1,4 @@
-/* linear.c - cuts the forward part of a graph into stages, and gives each the range of backward operations that is its own.
- */
+/* linear.c - cuts the forward part of a graph into stages, and assigns each its range of backward operations. */
 #include "stages/linear.h"
 
 #include <errno.h>
@@ -10,12 +9,12 @@
 
 /* ---- where to cut ---- */
 
-/* A position is the operation before which one could cut. */
+/* The costs of cutting at a position, that is, before the operation with that index. */
 struct cut_costs {
-    int64_t *bytes;  /* that cross, made before and read behind, both before the turn */
-    int64_t *spoilt; /* tensors among them that are overwritten behind: the position is none */
-    double
-        *weight; /* share of the operation at the position: of the time, and of the bytes that are kept for the backward */
+    int64_t *bytes;  /* that cross: made before and read after, both before the turn */
+    int64_t *spoilt; /* number of those tensors that are overwritten after it: no cut is possible there */
+    /* The operation's share of the time, and of the bytes that are kept for the backward. */
+    double *weight;
 };
 
 static void add_crossings(const struct spw_chain *chain, uint32_t tensor, struct cut_costs *costs)
@@ -57,8 +56,8 @@ static void find_costs(const struct spw_chain *chain, const struct spw_chain_ten
     }
 }
 
-/* One pass: a cut about every `share` of the weight, the cheapest one from half of it to half as much again, or the first
- * possible one behind. */
+/* Chooses cuts in one pass: one about every `share` of the weight, the cheapest between half and one and a half of that,
+ * or the first possible one after. */
 static uint32_t choose_cuts(const struct spw_chain *chain, const struct cut_costs *costs, double share, uint32_t *ret_cuts)
 {
     uint32_t count = 0, best = 0;
@@ -81,10 +80,11 @@ static uint32_t choose_cuts(const struct spw_chain *chain, const struct cut_cost
     return count;
 }
 
-/* ---- whose backward is it ---- */
+/* ---- assigning the backward operations ---- */
 
 struct stage_range {
-    uint32_t low, high; /* an operation behind the turn belongs to none before `low`, and not gladly to one behind `high` */
+    /* The operation after the turn may not belong to a stage before `low`, and preferably to none after `high`. */
+    uint32_t low, high;
 };
 
 static uint32_t find_stage(const uint32_t *cuts, uint32_t count, uint32_t op)
@@ -124,9 +124,9 @@ static struct stage_range range_of(const struct spw_chain *chain, const struct s
     return range;
 }
 
-/* Gives each operation behind the turn to a stage, never to a later one than the operation before: `starts[k]` is the first
- * one of stage k, `starts[k - 1]` the one behind its last. What an operation reads must have been made by its stage or
- * before. */
+/* Assigns each operation after the turn to a stage, never to a later one than the operation before: `starts[k]` is the
+ * first operation of stage k, `starts[k - 1]` the one after its last. What an operation reads must have been made by its
+ * stage or an earlier one. */
 static void match(const struct spw_chain *chain, const struct spw_chain_tensor *tensors, const uint32_t *cuts,
                   uint32_t count, struct stage_range *ranges, uint32_t *starts)
 {
@@ -150,7 +150,8 @@ static void match(const struct spw_chain *chain, const struct spw_chain_tensor *
     }
 }
 
-/* Takes away a cut beside each stage that got no backward operation: the dearer of its two. True: some were. */
+/* Removes a cut beside each stage that got no backward operation: the more expensive of its two. Returns true if any was
+ * removed. */
 static bool merge_idle(const struct spw_chain *chain, const struct cut_costs *costs, uint32_t *cuts, uint32_t *count,
                        const uint32_t *starts)
 {
@@ -222,7 +223,7 @@ static int cut(struct spw_chain *chain, const struct spw_chain_tensor *tensors, 
     return r;
 }
 
-/* The tail begins behind the last operation that reads what forward has made and the chain may move. */
+/* The tail begins after the last operation that reads something that forward has made and the chain may move. */
 static int find_tail(struct spw_chain *chain, const struct spw_chain_tensor *tensors)
 {
     chain->tail = 0;
@@ -289,7 +290,8 @@ void spw_chain_destroy(struct spw_chain *chain)
 
 uint32_t spw_chain_stage_of(const struct spw_chain *chain, uint32_t op)
 {
-    uint32_t low = 0, high = chain->count; /* forward: the last stage that begins at or before; backward: the first one */
+    /* Forward: the last stage that begins at or before; backward: the first one. */
+    uint32_t low = 0, high = chain->count;
     if (op < chain->turn) {
         while (high - low > 1) {
             const uint32_t middle = (low + high) / 2;

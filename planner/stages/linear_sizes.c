@@ -1,4 +1,4 @@
-/* linear_sizes.c - what the stages of a chain take in and keep, in tensors and in bytes. */
+/* linear_sizes.c - finds what the stages of a chain take in and keep, in tensors and in bytes. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -6,7 +6,8 @@
 
 /* ---- inputs and records ---- */
 
-/* The stages whose input (`is_record` false) or record contains the tensor: from `first` to `last`; none if first > last. */
+/* Finds the stages whose input (`is_record` false) or record contains the tensor: from `first` to `last`; none if first >
+ * last. */
 static void find_scope(const struct spw_chain *chain, const struct spw_chain_tensor *k, bool is_record, uint32_t *first,
                        uint32_t *last)
 {
@@ -56,7 +57,7 @@ static void count_tensor(struct spw_chain *chain, uint32_t tensor, const struct 
     stage->record_count++;
 }
 
-/* From the bytes of each stage's input by the stage that made them. */
+/* Computes input_since from the bytes of each stage's input by the stage that made them. */
 static int sum_inputs(struct spw_chain *chain, const struct spw_chain_tensor *tensors)
 {
     const size_t count = chain->count;
@@ -114,7 +115,7 @@ static uint64_t bytes_of(const struct spw_chain *chain, uint32_t first, uint32_t
     return bytes;
 }
 
-/* Whether the stage has to hold the tensor beyond `op`: to the end, or for a read of its own. */
+/* Returns true if the stage has to keep the tensor beyond `op`: to the end, or for a read of its own. */
 static bool is_needed_on(const struct spw_chain *chain, const struct spw_stage *stage, uint32_t tensor, uint32_t op)
 {
     const struct spw_graph_tensor *t = &chain->graph->tensors[tensor];
@@ -125,7 +126,7 @@ static bool is_needed_on(const struct spw_chain *chain, const struct spw_stage *
     return use->op < stage->end_op && use->reads;
 }
 
-/* Most bytes of its own making that are there at once while the stage runs, if it keeps what `keep` marks. */
+/* Returns the peak of the bytes that the stage itself makes while it runs, if it keeps what `keep` marks. */
 static uint64_t forward_peak(const struct spw_chain *chain, const struct spw_stage *stage, const bool *made_here,
                              const bool *keep, bool *alive)
 {
@@ -152,7 +153,7 @@ static uint64_t forward_peak(const struct spw_chain *chain, const struct spw_sta
     return most;
 }
 
-/* Sets `mark` for each tensor that the stage writes and the chain may move. */
+/* Sets `mark` to `value` for each tensor that the stage writes and the chain may move. */
 static void mark_made(const struct spw_chain *chain, const struct spw_stage *stage, bool value, bool *mark)
 {
     const struct spw_graph *graph = chain->graph;
@@ -201,10 +202,10 @@ static void measure_forward(struct spw_chain *chain, uint32_t index, bool *scrat
         keep[chain->listed[next->first_input + i]] = false;
 }
 
-/* ---- working memory of the backward operations, of what is held, and of the tail ---- */
+/* ---- working memory of the backward operations, of held tensors, and of the tail ---- */
 
-/* Bytes at each operation: of records behind the turn, of gradients, of those whose last use it is, of what is left to the
- * tail, of all that is held, of all that lives. Changes first, sums later. */
+/* Bytes at each operation: of records after the turn, of gradients, of those whose last use it is, of what is left for
+ * the tail, of all held tensors, of all tensors. First changes, then sums. */
 struct curves {
     int64_t *record, *gradient, *left, *held, *alive;
     int64_t *gradient_ends; /* not a change */
@@ -225,7 +226,7 @@ static void add_tensor(const struct spw_chain *chain, uint32_t tensor, const str
     const uint32_t first_use = t->initial ? 0 : chain->graph->uses[t->first_use].op;
     add_span(curves->alive, first_use, k->last_use, t->bytes);
     uint32_t first, last;
-    if (chain->held[tensor]) { /* as long as its last reader's stage may be run again */
+    if (chain->held[tensor]) { /* as long as its last reader's stage may run again */
         last = k->last_walk == SPW_NO_INDEX ? 0 : chain->stages[spw_chain_stage_of(chain, k->last_walk)].end_back - 1;
         add_span(curves->held, first_use, last > k->last_use ? last : k->last_use, t->bytes);
         return;
@@ -248,7 +249,7 @@ static uint64_t over(int64_t bytes)
     return bytes > 0 ? (uint64_t)bytes : 0;
 }
 
-/* The records of earlier stages are in the curve from the turn on, and are taken off to get the stage's own. */
+/* The curve contains the records of earlier stages from the turn on; they are subtracted to get the stage's own. */
 static void measure_backward(struct spw_chain *chain, const struct curves *curves)
 {
     int64_t left = 0, gradient = 0, earlier = curves->record[chain->turn];
@@ -303,7 +304,8 @@ static int measure_curves(struct spw_chain *chain, const struct spw_chain_tensor
 
 /* ---- branches ---- */
 
-/* The branch of what the stage's operations read from other stages: SPW_NO_INDEX: of several; `none`: they read nothing. */
+/* Returns the branch of what the stage's operations read from other stages; SPW_NO_INDEX: of several; `none`: they read
+ * nothing. */
 static uint32_t branch_of_reads(const struct spw_chain *chain, const struct spw_chain_tensor *tensors, uint32_t index,
                                 uint32_t none)
 {
@@ -316,7 +318,7 @@ static uint32_t branch_of_reads(const struct spw_chain *chain, const struct spw_
             const uint32_t made = tensors[touch->tensor].made;
             if (graph->tensors[touch->tensor].persistent || made >= chain->stages[index].first_op ||
                 !graph->ops[made].replayable)
-                continue; /* its own, or what comes in from outside */
+                continue; /* its own, or from outside */
             const uint32_t from = chain->stages[spw_chain_stage_of(chain, made)].branch;
             branch = branch == none || branch == from ? from : SPW_NO_INDEX;
         }
@@ -324,7 +326,7 @@ static uint32_t branch_of_reads(const struct spw_chain *chain, const struct spw_
     return branch;
 }
 
-/* Whether a later stage reads what this one makes. */
+/* Returns true if a later stage reads what this one makes. */
 static bool leads_on(const struct spw_chain *chain, const struct spw_chain_tensor *tensors, uint32_t index)
 {
     if (index + 1 >= chain->count)
@@ -340,7 +342,7 @@ static bool leads_on(const struct spw_chain *chain, const struct spw_chain_tenso
 static void find_branches(struct spw_chain *chain, const struct spw_chain_tensor *tensors)
 {
     const uint32_t none = SPW_NO_INDEX - 1;
-    bool pending = false; /* the newest branch was given to stages that lead nowhere only */
+    bool pending = false; /* the newest branch so far has only stages that lead nowhere */
     for (uint32_t s = 0; s < chain->count; s++) {
         uint32_t branch = branch_of_reads(chain, tensors, s, none);
         if (branch == none) {

@@ -1,4 +1,4 @@
-/* offload.c - finds what could leave, and takes the first of it until memory is short nowhere. */
+/* offload.c - finds tensors that could leave, and takes the first ones until memory is short nowhere. */
 #include "stages/offload.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static int compare(const void *left, const void *right)
     return a->leave.tensor < b->leave.tensor ? -1 : 1;
 }
 
-/* Time before each operation, and behind the last. */
+/* Returns the time before each operation, and after the last, or NULL. */
 static double *sum_times(const struct spw_graph *graph)
 {
     double *before_us = malloc(((size_t)graph->op_count + 1) * sizeof *before_us);
@@ -86,7 +86,8 @@ int spw_offload_leaves(const struct spw_graph *graph, struct spw_leave **ret_lea
 /* ---- bytes at each operation, with changes over ranges ---- */
 
 struct levels {
-    int64_t *most; /* a tree: node n has children 2 n and 2 n + 1; the most below it, without what is added above */
+    /* A tree: node n has children 2 n and 2 n + 1; the maximum below it, without what is added above. */
+    int64_t *most;
     int64_t *added;
     uint32_t leaves; /* a power of two */
 };
@@ -135,7 +136,7 @@ static void add_absence(struct levels *l, const struct spw_graph *graph, const s
     }
 }
 
-/* Most bytes at an operation during which it would be absent. */
+/* Returns the most bytes at an operation during which the tensor would be absent. */
 static int64_t most_during(const struct levels *l, const struct spw_graph *graph, const struct spw_leave *leave)
 {
     if (!leave->wraps)
@@ -166,7 +167,7 @@ static int make_levels(const struct spw_graph *graph, struct levels *l)
 
 /* ---- greedy ---- */
 
-/* Gives back what was taken last first, where there is room for it without. */
+/* Gives leaves back, last first, where there is room without them. */
 static void give_back(struct levels *l, const struct spw_graph *graph, int64_t budget, const struct spw_leave *leaves,
                       uint32_t count, bool *taken)
 {

@@ -1,11 +1,11 @@
-/* offload_plan.c - planner `offload`: copies alone, of whole tensors, on any graph; the best of several choices of what
- * leaves.
+/* offload_plan.c - the planner `offload`: copies of whole tensors alone, on any graph; the best of several choices of
+ * tensors.
  *
- * Beaumont, Eyraud-Dubois, Shilova, Euro-Par 2020: the volume of the fluid relaxation rounded to whole tensors, greedy in
- * the order in which tensors are made, and the dynamic program over (stage, bytes that stay, bytes queued), which is that of
- * pofo.h without recomputation. Beside these greedy by the longest rest, and with persistent tensors first. Which is best is
- * left to the time line. Guaranteed: a valid schedule without replays; what starts on the host does so only where that is
- * chosen. */
+ * Beaumont, Eyraud-Dubois, Shilova, Euro-Par 2020: the volume of the fluid relaxation rounded to whole tensors, greedy
+ * in the order in which tensors are made, and the dynamic program over (stage, bytes that stay, bytes queued), which is
+ * that of pofo.h without recomputation. In addition: greedy by the longest rest, and with persistent tensors first. The
+ * time line decides which is best. Guaranteed: a valid schedule without replays; only tensors chosen for it start on the
+ * host. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct work {
     struct spw_best best;
 };
 
-/* Has the leaves that are taken out composed into a schedule, and offers that. */
+/* Composes a schedule of the leaves that are taken, and offers it. */
 static int offer(struct work *w, const struct spw_leave *leaves)
 {
     struct spw_composed composed;
@@ -40,7 +40,7 @@ static int offer(struct work *w, const struct spw_leave *leaves)
         if (w->taken[i])
             w->choices[leaves[i].use] = SPW_SWAP;
     }
-    /* what had to be evicted on the way is known among the choices the second time, and leaves in good time */
+    /* the choices then contain what had to be evicted on the way, so the second round evicts it in good time */
     for (int round = 0; round < 2; round++) {
         int r = spw_compose(w->composer, w->choices, &w->best.tried, &composed);
         if (r == 0)
@@ -67,7 +67,7 @@ static int by_order_of_making(struct work *w)
     return offer_greedy(w, w->leaves);
 }
 
-/* As many of the first made as the relaxation has away at once. */
+/* Takes as many of the first made tensors as the relaxation has away at once. */
 static int by_fluid_volume(struct work *w)
 {
     struct spw_fluid fluid;
@@ -115,7 +115,7 @@ static int persistent_first(struct work *w)
 
 /* ---- the dynamic program ---- */
 
-/* Takes what lies before stage `stage`: its input, and the record of the stage before. */
+/* Takes what lies before stage `stage`: its input, and the record of the previous stage. */
 static void take_item(const struct spw_chain *chain, uint32_t stage, bool *is_taken)
 {
     const struct spw_stage *s = &chain->stages[stage];
@@ -160,7 +160,7 @@ static int by_program(struct work *w)
     struct spw_stage_menu menu = {0};
     int r = spw_chain_create(w->graph, SPW_STAGES_DEFAULT, &chain);
     if (r < 0)
-        return r == -ENOMEM ? r : 0; /* not a chain */
+        return r == -ENOMEM ? r : 0; /* it is no chain */
     struct spw_pofo_choice *choices = calloc(chain->count, sizeof *choices);
     r = choices ? spw_stage_menu_init(&menu, chain) : -ENOMEM;
     if (r == 0 && w->request.device_bytes > chain->resident_bytes) {

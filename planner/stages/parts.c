@@ -1,17 +1,17 @@
-/* parts.c - which part of a stage's record to keep where keeping all of it takes too much: what is dear to make again.
+/* parts.c - chooses which part of a stage's record to keep where all of it takes too much: what is expensive to make again.
  *
- * A price, in time per byte, divides the records of the whole chain: what costs less than that is made again. A few prices
- * give each stage a small menu, for dynamic programs to choose from. */
+ * A price, in time per byte, divides the records of the whole chain: what costs less is made again. A few prices give
+ * each stage a small menu from which dynamic programs choose. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "stages/linear_parts.h"
 
-/* Shares of all bytes in records that are made again, the cheapest first: one part for each. */
+/* Shares of all recorded bytes that are made again, the cheapest first: one part for each. */
 static const double shares[SPW_PARTS_MOST] = {0.3, 0.55, 0.8};
 
 struct record {
-    double price; /* us per byte of the operation that made it */
+    double price; /* in us per byte, of the operation that made it */
     uint64_t bytes;
 };
 
@@ -68,7 +68,8 @@ static int find_prices(const struct work *w, double *prices)
 
 /* ---- what it takes to make the rest ---- */
 
-/* One operation, from the last to the first. -1: a kept tensor is in the way, and is no longer kept; else the time. */
+/* Handles one operation; they are visited from the last to the first. Returns its time if it runs again, or -1: a kept
+ * tensor was in the way, and is no longer kept. */
 static double pass_back(struct work *w, const struct spw_graph_op *o)
 {
     const struct spw_chain *chain = w->chain;
@@ -103,7 +104,7 @@ static void mark(bool *marks, const uint32_t *tensors, uint32_t count, bool valu
         marks[tensors[i]] = value;
 }
 
-/* Time for making what the record has and is not kept; < 0: it can't be made from what is kept. */
+/* Returns the time to make what the record contains and the part does not; < 0: it cannot be made from what is kept. */
 static double again_us(struct work *w, const struct spw_stage *s)
 {
     const struct spw_chain *chain = w->chain;
@@ -136,8 +137,8 @@ static double again_us(struct work *w, const struct spw_stage *s)
 
 /* ---- the parts ---- */
 
-/* Adds the part that keeps what costs more than the price and what the next stage needs anyway, unless it is no less than
- * what the stage has already. */
+/* Adds the part that keeps what costs more than the price, and what the next stage needs anyway, unless it is no smaller
+ * than what the stage has already. */
 static void add_part(struct work *w, struct spw_stage *s, double price)
 {
     struct spw_chain *chain = w->chain;

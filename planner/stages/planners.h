@@ -1,4 +1,5 @@
-/* planners.h - the planners that take the graph for a chain of stages, or move whole tensors along it, one file each. */
+/* planners.h - declares the planners that view the graph as a chain of stages or move whole tensors along it, one file
+ * each. */
 #ifndef SPILLWAY_PLANNER_STAGES_PLANNERS_H
 #define SPILLWAY_PLANNER_STAGES_PLANNERS_H
 #include "plan/plan.h"

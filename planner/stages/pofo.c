@@ -1,24 +1,25 @@
-/* pofo.c - the value of each state on the grid, from the last stage to the first, and then the way along the best ones. */
+/* pofo.c - computes the value of each state on the grid, from the last stage to the first, and then follows the best
+ * ones. */
 #include "stages/pofo.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-/* What the forward has behind it when it comes to a stage, in bytes. */
+/* The state of the forward when it comes to a stage, in bytes. */
 struct state {
     double stays;   /* items that stay on the device */
     double leaving; /* queued for the host */
-    double due;     /* has to be back, or on its way, when the backward has come down to here */
-    bool record;    /* the item before the stage is the record of the one before it */
+    double due;     /* has to be back, or returning, when the backward comes down to here */
+    bool record;    /* the item before the stage is the record of the previous stage */
 };
 
 struct table {
     const struct spw_pofo_request *request;
     const struct spw_rotor *rotor;
     float *values; /* of stage, kind of item, and the three amounts; INFINITY: no way */
-    double *left;  /* bytes that the backwards of stages i .. count - 1 leave */
-    double *least; /* time of stages i .. count - 1 with nothing in the way */
+    double *left;  /* bytes left by the backwards of stages i .. count - 1 */
+    double *least; /* time of stages i .. count - 1 without any waiting */
     double stays_step, queue_step;
     uint32_t stays_points, queue_points;
 };
@@ -29,7 +30,7 @@ static float *at(const struct table *t, uint32_t stage, bool record, uint32_t st
            ((((size_t)stage * 2 + record) * t->stays_points + stays) * t->queue_points + leaving) * t->queue_points + due;
 }
 
-/* The grid point below, and how far the value is towards the next one. */
+/* Returns the grid point below, and the share of the distance to the next one. */
 static uint32_t split(double value, double step, uint32_t points, double *ret_share)
 {
     const double place = step > 0 ? value / step : 0;
@@ -39,7 +40,7 @@ static uint32_t split(double value, double step, uint32_t points, double *ret_sh
     return below;
 }
 
-/* Linear between the eight grid points around. What lies beyond the grid is no way. */
+/* Interpolates linearly between the eight surrounding grid points. A state beyond the grid is not possible. */
 static double value(const struct table *t, uint32_t stage, const struct state *state)
 {
     double stays_share, leaving_share, due_share, sum = 0;
@@ -77,13 +78,13 @@ static double over(double bytes)
     return bytes > 0 ? bytes : 0;
 }
 
-/* Whether it could still be better than the best so far. */
+/* Returns true if the decision could still be better than the best so far. */
 static bool is_worth_it(const struct table *t, const struct decision *made, const struct decision *best)
 {
     return made->us + t->least[made->choice.last + 1] < best->us;
 }
 
-/* Goes on with the item before the stage kept, and with it sent out; `out` and `back` bytes are moved meanwhile. */
+/* Considers keeping the item before the stage, and offloading it; `out` and `back` bytes are moved meanwhile. */
 static void consider(const struct table *t, uint32_t stage, const struct state *state, struct decision made, double out,
                      double back, struct decision *best)
 {
@@ -103,7 +104,8 @@ static void consider(const struct table *t, uint32_t stage, const struct state *
     }
 }
 
-/* Bytes that have to be waited for before `needed` fit beside what stays and is queued; < 0: waiting does not help. */
+/* Returns the bytes that have to leave or return before `needed` fits besides what stays and is queued; < 0: waiting does
+ * not help. */
 static double wait_bytes(const struct table *t, double needed, double stays, double queued)
 {
     const double short_of = over(needed + stays + queued - (double)t->request->bytes);
@@ -134,7 +136,8 @@ static void consider_saving(const struct table *t, uint32_t stage, const struct 
              way->backward_us * q->h2d_bytes_per_us + wait_back, best);
 }
 
-/* Stages up to `last` are walked over. Redoing them either leaves room for all that is due meanwhile, or has it wait. */
+/* Considers walking the stages up to `last`. Running them again either leaves room for everything due meanwhile, or makes
+ * it wait. */
 static void consider_walking(const struct table *t, uint32_t stage, const struct state *state, uint32_t last, double walk_us,
                              double walk_bytes, struct decision *best)
 {
@@ -177,9 +180,9 @@ static struct decision decide(const struct table *t, uint32_t stage, const struc
     return best;
 }
 
-/* ---- all of them ---- */
+/* ---- all stages ---- */
 
-/* Behind the last stage what is queued has to be waited for. */
+/* After the last stage, the queued bytes have to be waited for. */
 static void fill_end(struct table *t)
 {
     const struct spw_pofo_request *q = t->request;

@@ -1,8 +1,8 @@
-/* pofo_plan.c - planner `pofo`: offloading and recomputation together, on the graph as a chain of stages, by pofo.h.
+/* pofo_plan.c - the planner `pofo`: offloading and recomputation together, on the graph as a chain of stages, by pofo.h.
  *
- * Beaumont, Eyraud-Dubois, Shilova, NeurIPS 2021. What the dynamic program decides for fluid copies and a grid is carried
- * out with whole tensors, timed, and repaired by giving the program less memory until the budget holds. Guaranteed: a valid
- * schedule that is no slower than rotor's, in which persistent tensors stay. */
+ * Beaumont, Eyraud-Dubois, Shilova, NeurIPS 2021. The decisions of the dynamic program, for fluid copies and a grid, are
+ * executed with whole tensors, timed, and repaired by giving the program less memory until the budget holds. Guaranteed:
+ * a valid schedule that is no slower than rotor's, in which persistent tensors stay. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +42,7 @@ static int act(struct work *w, enum spw_stage_act act, uint32_t stage)
     return add(w, (struct spw_stage_action){act, stage, 0});
 }
 
-/* The same for both parts of the item before the stage: its input, and the record of the stage before, if that was saved. */
+/* Acts on both parts of the item before the stage: its input, and the record of the previous stage if that was saved. */
 static int act_on_item(struct work *w, enum spw_stage_act on_input, enum spw_stage_act on_record, uint32_t stage,
                        bool record)
 {
@@ -116,7 +116,7 @@ static int carry_out(struct work *w)
     return r == 0 ? spw_best_offer(&w->best) : r;
 }
 
-/* 0: what the program says for so much memory fits; -ENOSPC: it does not. */
+/* Returns 0 if the program's result for that much memory fits, or -ENOSPC. */
 static int try_with(struct work *w, uint64_t bytes)
 {
     const struct spw_graph *graph = w->request->graph;
@@ -142,7 +142,8 @@ static int try_with(struct work *w, uint64_t bytes)
     return r == -EINVAL ? -ENOSPC : r;
 }
 
-/* The most memory first; once something fits, two more steps, since less memory for the program is at times faster. */
+/* Tries the most memory first, and after the first fit two more values, since less memory for the program is sometimes
+ * faster. */
 static int try_all(struct work *w)
 {
     static const double shares[] = {1.1, 1, 0.93, 0.86, 0.8, 0.7, 0.6};

@@ -1,4 +1,4 @@
-/* rotor.c - the table of times for sub-chains and memory, and the schedules that it stands for. */
+/* rotor.c - fills the table of times for sub-chains and memory, and follows it to schedules. */
 #include "stages/rotor.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ struct spw_rotor {
     uint64_t slot_bytes;
     double *table;   /* time of stages s .. t within m slots: at (pair(s, t), m) */
     double *walk_us; /* of stages 0 .. i - 1 */
-    uint64_t *left;  /* bytes that stages 0 .. i - 1 leave */
+    uint64_t *left;  /* bytes left by stages 0 .. i - 1 */
 };
 
 void spw_rotor_actions_finish(struct spw_rotor_actions *actions)
@@ -37,7 +37,7 @@ static double *row(const struct spw_rotor *r, uint32_t s, uint32_t t)
     return r->table + ((size_t)t * (t + 1) / 2 + s) * ((size_t)r->slots + 1);
 }
 
-/* Time within m slots; < 0: nothing fits into less than nothing. Nothing to do takes no time. */
+/* Returns the time within m slots. m < 0: nothing fits. Nothing to do takes no time. */
 static double time_of(const struct spw_rotor *r, uint32_t s, uint32_t t, int64_t m)
 {
     if (m < 0)
@@ -50,20 +50,20 @@ static int64_t slots_of(const struct spw_rotor *r, uint64_t bytes)
     return (int64_t)((bytes + r->slot_bytes - 1) / r->slot_bytes);
 }
 
-/* d_(t+1): what is given to the backward of stage t. */
+/* Returns d_(t+1), the input of stage t's backward. */
 static uint64_t gradient_into(const struct spw_rotor *r, uint32_t t)
 {
     return t + 1 < r->count ? r->stages[t + 1].gradient_bytes : 0;
 }
 
-/* Bytes of stage i's input that are not in that of stage s, which stays. */
+/* Returns the bytes of stage i's input that are not in that of stage s, which stays. */
 static uint64_t input_beside(const struct spw_rotor *r, uint32_t i, uint32_t s)
 {
     const struct spw_rotor_stage *stage = &r->stages[i];
     return stage->input_since ? stage->input_since[s] : stage->input_bytes;
 }
 
-/* Least slots for running stage s forward and backward in this way with stages s+1 .. t between. */
+/* Returns the least slots for running stage s forward and backward in this way, with stages s+1 .. t in between. */
 static int64_t slots_to_save(const struct spw_rotor *r, uint32_t s, uint32_t t, const struct spw_rotor_option *option)
 {
     const uint64_t forward = gradient_into(r, t) + option->record_bytes + option->forward_extra_bytes;
@@ -72,7 +72,7 @@ static int64_t slots_to_save(const struct spw_rotor *r, uint32_t s, uint32_t t, 
     return slots_of(r, forward > backward ? forward : backward);
 }
 
-/* Bytes for running stage k without a record, as part of a walk from s. */
+/* Returns the bytes for running stage k without a record, as part of a walk from s. */
 static uint64_t bytes_to_walk(const struct spw_rotor *r, uint32_t s, uint32_t k)
 {
     const struct spw_rotor_stage *stage = &r->stages[k];
@@ -91,7 +91,7 @@ static void fill_saving(struct spw_rotor *r, uint32_t s, uint32_t t, double *tim
     }
 }
 
-/* Stage j's input is the checkpoint: stages j .. t first, then s .. j - 1 from their input again. */
+/* Makes stage j's input the checkpoint: first stages j .. t, then s .. j - 1 again from their input. */
 static void fill_walking(struct spw_rotor *r, uint32_t s, uint32_t t, double *times)
 {
     uint64_t most = 0;
@@ -173,7 +173,7 @@ double spw_rotor_time(const struct spw_rotor *rotor, uint32_t first, uint32_t la
 
 static int append(const struct spw_rotor *r, uint32_t s, uint32_t t, int64_t m, struct spw_rotor_actions *actions);
 
-/* KEEP stage s, walk to j, all from j, then the stages before. */
+/* Appends: keep stage s, walk to j, everything from j, then the stages before. */
 static int append_walking(const struct spw_rotor *r, uint32_t s, uint32_t t, int64_t m, uint32_t j,
                           struct spw_rotor_actions *actions)
 {
@@ -198,7 +198,7 @@ static int append_saving(const struct spw_rotor *r, uint32_t s, uint32_t t, int6
     return e == 0 ? spw_rotor_actions_add(actions, SPW_ROTOR_BACK, s, option) : e;
 }
 
-/* Looks for the choice that the table's value came from: the same sums give the same numbers. */
+/* Finds the choice from which the table's value came: the same sums give the same numbers. */
 static int append(const struct spw_rotor *r, uint32_t s, uint32_t t, int64_t m, struct spw_rotor_actions *actions)
 {
     const double wanted = time_of(r, s, t, m);

@@ -1,9 +1,9 @@
-/* rotor_plan.c - planner `rotor`: recomputation on the graph as a chain of stages, by the dynamic program of rotor.h.
+/* rotor_plan.c - the planner `rotor`: recomputation on the graph as a chain of stages, by the dynamic program of rotor.h.
  *
- * Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, TOMS (2024), section 4. Guaranteed: a valid schedule without copies in
- * which persistent tensors stay; the persistent optimum where the graph is a chain of its stages, up to the rounding to
- * slots. The stages' working memory is known in sums only, so the memory given to the program is searched for: the most with
- * which what it says fits into the budget. */
+ * Beaumont, Eyraud-Dubois, Herrmann, Joly, Shilova, TOMS (2024), section 4. Guaranteed: a valid schedule without copies
+ * in which persistent tensors stay; the persistent optimum if the graph is a chain of its stages, up to the rounding to
+ * slots. Only sums of the stages' working memory are known, so the planner searches for the largest memory to give to
+ * the program with which the program's result fits into the budget. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -58,8 +58,7 @@ static double compute_us(const struct search *s)
     return us;
 }
 
-/* Carries out what the program says for so much memory. 0: it fits; -ENOSPC: it does not, or there is nothing to carry out.
- */
+/* Executes the program's result for `bytes` of memory. Returns 0 if it fits; -ENOSPC: it does not, or there is no result. */
 static int try_with(struct search *s, uint64_t bytes)
 {
     struct spw_rotor_actions actions = {0};
@@ -78,7 +77,7 @@ static int try_with(struct search *s, uint64_t bytes)
 
 /* ---- how much memory to give ---- */
 
-/* The least memory that the program has an answer for. */
+/* Returns the least memory for which the program has a result. */
 static uint64_t find_least(const struct search *s, uint64_t most)
 {
     uint64_t low = 0, high = most;
@@ -97,7 +96,7 @@ static int search(struct search *s)
     const uint64_t resident = s->chain->resident_bytes, budget = s->request->device_bytes;
     if (budget < resident)
         return -ENOSPC;
-    /* what the sums overstate can be given back, up to all that moves */
+    /* what the sums overstate can be given to the program, up to everything that moves */
     uint64_t most = budget - resident + (budget - resident) / 4;
     const uint64_t all = s->request->graph->peak_bytes - resident / 2;
     most = most < all ? most : all;

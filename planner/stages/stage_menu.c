@@ -1,10 +1,10 @@
-/* stage_menu.c - hands a chain's stages to the dynamic programs. */
+/* stage_menu.c - describes a chain's stages to the dynamic programs. */
 #include "stages/stage_menu.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* With a part the whole record is there while the stage runs in either direction; only between the two there is less. */
+/* With a part, the whole record is present while the stage runs in either direction, and less only between the two. */
 static struct spw_rotor_option option_of(const struct spw_stage *from, const struct spw_part *part)
 {
     struct spw_rotor_option option = {.forward_us = from->forward_us,

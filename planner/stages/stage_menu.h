@@ -1,4 +1,4 @@
-/* stage_menu.h - the stages of a chain as the dynamic programs take them, and their actions as the runner does. */
+/* stage_menu.h - converts the stages of a chain for the dynamic programs, and their actions for the runner. */
 #ifndef SPILLWAY_PLANNER_STAGE_MENU_H
 #define SPILLWAY_PLANNER_STAGE_MENU_H
 #include "stages/rotor.h"
@@ -9,9 +9,9 @@ struct spw_stage_menu {
     struct spw_rotor_option *options;
 };
 
-int spw_stage_menu_init(struct spw_stage_menu *menu, const struct spw_chain *chain); /* 0 or -ENOMEM */
-void spw_stage_menu_finish(struct spw_stage_menu *menu);                             /* one that is all zero is fine */
+int spw_stage_menu_init(struct spw_stage_menu *menu, const struct spw_chain *chain); /* returns 0 or -ENOMEM */
+void spw_stage_menu_finish(struct spw_stage_menu *menu);                             /* all zero is allowed */
 
-/* Option 0 is the whole record, option n the stage's part n - 1. */
+/* Converts an action. Option 0 is the whole record, option n the stage's part n - 1. */
 struct spw_stage_action spw_stage_action_of(const struct spw_rotor_action *action);
 #endif

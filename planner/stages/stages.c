@@ -11,11 +11,11 @@ struct runner {
     const struct spw_chain *chain;
     const struct spw_graph *graph;
     struct spw_builder *builder;
-    uint32_t *wanted; /* for each tensor: so many stored inputs and records contain it */
-    bool *needed;     /* for each tensor, while a stage is to be run again: has to be made */
-    bool *again;      /* for each forward operation: is to be replayed */
+    uint32_t *wanted; /* for each tensor: number of stored inputs and records that contain it */
+    bool *needed;     /* for each tensor, before a stage runs again: it has to be made */
+    bool *again;      /* for each forward operation: it has to be replayed */
     bool *stored;     /* input of stage i: stored[2 * i]; its record: stored[2 * i + 1] */
-    uint32_t *part;   /* of stage i: 1 + the part of its record that is stored; 0: none is */
+    uint32_t *part;   /* of stage i: 1 + the stored part of its record; 0: none */
 };
 
 /* ---- what is stored ---- */
@@ -40,7 +40,7 @@ static void store(struct runner *r, uint32_t stage, bool record)
         r->wanted[r->chain->listed[span.first + i]]++;
 }
 
-/* What it held at the turn is what is stored; a later version is a gradient, and nobody's to drop. */
+/* The version at the turn is what is stored; a later version is a gradient, which is not dropped here. */
 static int release(struct runner *r, uint32_t stage, bool record)
 {
     if (stage >= r->chain->count || !r->stored[2 * stage + record])
@@ -70,7 +70,7 @@ static void store_part(struct runner *r, uint32_t stage, uint32_t part)
         r->wanted[r->chain->part_listed[p->first + i]]++;
 }
 
-/* Has the whole record stored in place of the part; what it lacks is to be made. */
+/* Stores the whole record instead of the part; what is missing has to be made. */
 static void widen_part(struct runner *r, uint32_t stage)
 {
     const struct spw_part *p = stored_part(r, stage);
@@ -80,9 +80,10 @@ static void widen_part(struct runner *r, uint32_t stage)
     r->part[stage] = 0;
 }
 
-/* ---- behind an operation ---- */
+/* ---- after an operation ---- */
 
-/* Whether an operation of the stage behind `op` reads what the tensor holds now; `again`: one that is to be replayed. */
+/* Returns true if an operation of the stage after `op` reads the tensor's present contents; `again`: one that has to be
+ * replayed. */
 static bool is_read_on(const struct runner *r, uint32_t tensor, uint32_t op, uint32_t end_op, bool again)
 {
     const struct spw_graph_tensor *t = &r->graph->tensors[tensor];
@@ -96,7 +97,7 @@ static bool is_read_on(const struct runner *r, uint32_t tensor, uint32_t op, uin
     return false;
 }
 
-/* Drops what the operation touched and nothing needs any more. A held tensor stays for replays of its stage. */
+/* Drops the tensors that the operation touched and nothing needs any more. A held tensor stays for replays of its stage. */
 static int clean_up(struct runner *r, uint32_t op, uint32_t end_op, bool again)
 {
     const struct spw_graph_op *o = &r->graph->ops[op];
@@ -132,7 +133,7 @@ static int run_recorded(struct runner *r, uint32_t first, uint32_t end)
 
 /* ---- running a stage again ---- */
 
-/* Marks what of the stored items of the stage is not there. */
+/* Marks which of the stage's stored items are missing. */
 static void mark_missing(struct runner *r, const uint32_t *tensors, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -141,8 +142,8 @@ static void mark_missing(struct runner *r, const uint32_t *tensors, uint32_t cou
     }
 }
 
-/* The operation has to be replayed: what it makes is no longer needed before it, what it reads is, unless it is there.
- * -EAGAIN: something was in the way and has been dropped, so that more has to be made. */
+/* Marks the operation for replay: its products are no longer needed before it, its inputs are, unless they are present.
+ * Returns -EAGAIN if something was in the way and has been dropped, so that more has to be made. */
 static int mark_replay(struct runner *r, uint32_t op)
 {
     const struct spw_graph_op *o = &r->graph->ops[op];
@@ -159,7 +160,7 @@ static int mark_replay(struct runner *r, uint32_t op)
         if (touch->side || there == touch->version || !spw_chain_moves(r->chain, touch->tensor))
             continue;
         if (!reads && touch->in_place)
-            continue; /* looked at where it is read */
+            continue; /* handled where it is read */
         if (there != SPW_ABSENT) {
             const int e = spw_build_drop(r->builder, touch->tensor);
             return e < 0 ? e : -EAGAIN;
@@ -192,7 +193,7 @@ static void forget_marks(struct runner *r, uint32_t stage)
     }
 }
 
-/* Finds the operations of the stage to be replayed, from the last to the first. */
+/* Finds the operations of the stage that have to be replayed, from the last to the first. */
 static int mark_stage(struct runner *r, uint32_t stage, bool save)
 {
     const struct spw_stage *s = &r->chain->stages[stage];
@@ -243,7 +244,8 @@ static int forward(struct runner *r, const struct spw_stage_action *action)
     const bool save = action->act == SPW_ACT_SAVE;
     if (!r->stored[2 * stage] || (save && (action->part > s->part_count || r->part[stage])))
         return -EINVAL;
-    const bool is_last = r->builder->next_op == s->first_back; /* what follows has gone backward, and needs no input */
+    /* The later stages have gone backward and need no input. */
+    const bool is_last = r->builder->next_op == s->first_back;
     if (!is_last)
         store(r, stage + 1, false);
     if (save && action->part)
@@ -267,8 +269,8 @@ static bool is_read_before(const struct spw_graph *graph, uint32_t tensor, uint3
     return false;
 }
 
-/* What was held for replays of this stage, and has no further use: stages before it, which may be run again, do not read it.
- */
+/* Drops what was held for replays of this stage and has no further use: earlier stages, which may run again, do not read
+ * it. */
 static int drop_held(struct runner *r, uint32_t stage)
 {
     const struct spw_stage *s = &r->chain->stages[stage];

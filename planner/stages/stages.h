@@ -1,8 +1,8 @@
-/* stages.h - carries out a schedule of a chain's stages on the graph: actions on stages in, steps of the builder out.
+/* stages.h - executes a schedule of a chain's stages on the graph: turns actions on stages into steps of the builder.
  *
- * The runner knows which stages' inputs and records are stored. A tensor is dropped as soon as nothing that is stored
- * contains it and no operation of the stage that runs needs it any more. Actions are carried out as far as they are legal;
- * one that is not changes nothing in the builder's validity: what has been written stays a valid beginning. */
+ * The runner tracks which stages' inputs and records are stored. A tensor is dropped as soon as nothing that is stored
+ * contains it and no operation of the running stage needs it any more. Actions are executed as far as they are legal.
+ * After an illegal one the steps written so far remain a valid beginning. */
 #ifndef SPILLWAY_PLANNER_STAGES_H
 #define SPILLWAY_PLANNER_STAGES_H
 #include "plan/builder.h"
@@ -24,14 +24,15 @@ enum spw_stage_act {
 struct spw_stage_action {
     uint32_t act; /* enum spw_stage_act */
     uint32_t stage;
-    uint32_t
-        part; /* SPW_ACT_SAVE: 0: the whole record; n: only what the stage's part n - 1 keeps, SPW_ACT_BACK makes the rest */
+    /* SPW_ACT_SAVE: 0: the whole record; n: only what the stage's part n - 1 keeps, and SPW_ACT_BACK makes the rest. */
+    uint32_t part;
 };
 
-/* Begins with an empty builder and stage 0's input stored; carries out all `actions`, then the tail and the end. The forward
- * of a stage is recorded operations the first time and replays later on; backward must come for each stage once, last to
- * first. 0; -ENOSPC: something did not fit; -EINVAL: an action is not possible where it stands, or something is left to do;
- * -ENOMEM. `ret_action`, if not NULL, gets the action that failed (the number of actions: the tail). */
+/* Starts with an empty builder and stage 0's input stored, and executes all `actions`, then the tail and the end. The
+ * forward of a stage consists of recorded operations the first time and of replays later. There has to be one backward
+ * for each stage, last to first. Returns 0; -ENOSPC: something did not fit; -EINVAL: an action is not possible in its
+ * place, or something is left to do; -ENOMEM. `ret_action`, if not NULL, gets the action that failed (the number of
+ * actions: the tail). */
 int spw_stages_run(const struct spw_chain *chain, struct spw_builder *builder, const struct spw_stage_action *actions,
                    size_t count, size_t *ret_action);
 #endif

@@ -1,10 +1,11 @@
-/* turn.c - where forward ends, and what cannot be made again and so has to be held. */
+/* turn.c - finds where forward ends, and what cannot be made again and thus has to be held. */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "stages/linear_parts.h"
 
-/* An operation that changes what carries over to the next iteration: the optimizer's, or one with running statistics. */
+/* Returns true if the operation changes what carries over to the next iteration: the optimizer's, or one with running
+ * statistics. */
 static bool updates_parameters(const struct spw_graph *graph, uint32_t op)
 {
     const struct spw_graph_op *o = &graph->ops[op];
@@ -15,8 +16,8 @@ static bool updates_parameters(const struct spw_graph *graph, uint32_t op)
     return false;
 }
 
-/* Adds the bytes of each long rest of a tensor, from one use to the next that reads it, to the positions that it spans. What
- * the optimizer reads last is a gradient of parameters, which rests as well, but not around the turn. */
+/* Adds the bytes of each long rest of a tensor, from one use to the next read, to the positions that it spans. Tensors
+ * that the optimizer reads last are gradients of parameters: they rest as well, but not around the turn. */
 static void add_rests(const struct spw_graph *graph, uint32_t tensor, uint32_t shortest, int64_t *change)
 {
     const struct spw_graph_tensor *t = &graph->tensors[tensor];
@@ -31,8 +32,9 @@ static void add_rests(const struct spw_graph *graph, uint32_t tensor, uint32_t s
     }
 }
 
-/* The first position from `low` to `high` - 1 where most bytes have a rest of more than `shortest` operations, give or take
- * one part in 256 (a small gradient that rests should not matter), and the first one behind the last such position. */
+/* Finds the first position from `low` to `high` - 1 where the most bytes have a rest of more than `shortest` operations,
+ * and the first one after the last such position. Amounts within one part in 256 count as equal, so that a small gradient
+ * that rests does not matter. */
 static int find_most_at_rest(const struct spw_graph *graph, uint32_t shortest, uint32_t low, uint32_t high,
                              uint32_t *ret_first, uint32_t *ret_end)
 {
@@ -59,8 +61,8 @@ static int find_most_at_rest(const struct spw_graph *graph, uint32_t shortest, u
     return 0;
 }
 
-/* The first operation behind `low` that makes, or begins to add to, what the optimizer reads and is as large as what it
- * updates. It is not forward. */
+/* Returns the first operation after `low` that makes, or begins to add to, a tensor that the optimizer reads and that is
+ * as large as what it updates. That operation is not forward. */
 static uint32_t find_first_gradient(const struct spw_graph *graph, uint32_t low)
 {
     uint32_t first = graph->op_count;
@@ -77,7 +79,7 @@ static uint32_t find_first_gradient(const struct spw_graph *graph, uint32_t low)
     return first;
 }
 
-/* Long rests alone, which gradients do not have, say roughly where the turn is; shorter ones then where exactly. */
+/* Long rests, which gradients do not have, give the approximate position of the turn; shorter ones then the exact one. */
 int spw_find_turn(const struct spw_graph *graph, uint32_t *ret_turn)
 {
     uint32_t low, high;
@@ -122,7 +124,8 @@ void spw_chain_tensors(struct spw_chain *chain, struct spw_chain_tensor *ret_ten
 
 /* ---- what cannot be made again ---- */
 
-/* Whether the forward operation can be run again any time before its stage's backward, with what is held as it is. */
+/* Returns true if the forward operation can run again at any time before its stage's backward, with the held tensors as
+ * they are. */
 static bool can_be_redone(const struct spw_chain *chain, uint32_t op)
 {
     const struct spw_graph *graph = chain->graph;
@@ -143,7 +146,7 @@ static bool can_be_redone(const struct spw_chain *chain, uint32_t op)
     return true;
 }
 
-/* Holds what the operations that cannot be redone have written; true: something is held that was not before. */
+/* Holds what the operations that cannot be redone have written. Returns true if a tensor is held that was not before. */
 static bool hold_outputs(struct spw_chain *chain)
 {
     bool changed = false;
@@ -160,7 +163,7 @@ static bool hold_outputs(struct spw_chain *chain)
     return changed;
 }
 
-/* Small change: records far below the average, as long as all of them together are next to nothing. */
+/* Holds negligible tensors: records far below the average, as long as their total is negligible. */
 static void hold_small(struct spw_chain *chain, const struct spw_chain_tensor *tensors)
 {
     const struct spw_graph *graph = chain->graph;
@@ -193,7 +196,7 @@ int spw_chain_hold_tensors(struct spw_chain *chain, const struct spw_chain_tenso
     hold_small(chain, tensors);
     for (int round = 0; hold_outputs(chain); round++) {
         if (round == 64)
-            return -ENOTSUP; /* each round undid the one before: nothing here looks like forward operations */
+            return -ENOTSUP; /* each round undid the previous one: nothing here looks like forward operations */
     }
     return 0;
 }
