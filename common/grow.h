@@ -1,10 +1,10 @@
-/* grow.h - arrays that grow: nothing else of the project makes an array larger.
+/* grow.h - arrays that grow: no other code of the project enlarges an array.
  *
- * An array is a pointer, and its room: the number of elements that it has memory for. It begins as NULL with a room of 0,
- * and is freed with free() by its owner, who counts the elements in use. Where it grows, each new element is all zeroes.
+ * An array is a pointer and its room, the number of elements that it has memory for. It begins as NULL with a room of 0,
+ * and its owner counts the elements in use and frees it with free(). When it grows, the added elements are all zeroes.
  *
- * Both macros return 0, or -ENOMEM: there is no memory, or the bytes cannot be counted. The elements are then as they were.
- */
+ * Both macros return 0, or -ENOMEM if there is no memory or the number of bytes overflows; the elements are then
+ * unchanged. */
 #ifndef SPILLWAY_COMMON_GROW_H
 #define SPILLWAY_COMMON_GROW_H
 #include <errno.h>
@@ -14,20 +14,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for `count` elements at least: half as many more, so that growing one by one costs little. `room` is a variable of 32
- * or 64 bits, without sign. It stays below half of what that can hold, and `count` below a quarter: the sum of two counts
- * does not wrap, and no index is SPW_NO_INDEX. */
+/* Makes room for at least `count` elements, and for half as many more when it grows, so that growing one by one is cheap.
+ * `room` is an unsigned variable of 32 or 64 bits. It stays below half of its range, and `count` has to be below a
+ * quarter: the sum of two counts does not wrap, and no index is SPW_NO_INDEX. */
 #define SPW_GROW(array, room, count) spw_grow(&(array), &(room), sizeof(room), (count), sizeof *(array))
 
-/* Room for `room` elements exactly, which is not 0 and no less than before, where `had` is the room until now: for several
- * arrays that share a room, which the caller changes once all of them have grown. */
+/* Makes room for exactly `room` elements, which may not be 0 or less than before. `had` is the previous room. For several
+ * arrays that share a room, which the caller updates once all of them have grown. */
 #define SPW_RESIZE(array, had, room) spw_resize(&(array), (had), (room), sizeof *(array))
 
 __attribute__((cold)) static inline int spw_resize(void *array, size_t had, size_t room, size_t element)
 {
     char *old, *larger = NULL;
     size_t bytes;
-    memcpy(&old, array, sizeof old); /* a pointer to whatever type */
+    memcpy(&old, array, sizeof old); /* a pointer to any type */
     if (!__builtin_mul_overflow(room, element, &bytes))
         larger = realloc(old, bytes);
     if (!larger)

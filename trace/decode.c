@@ -1,4 +1,4 @@
-/* decode.c - takes records out of bytes by the table of fields; operations go to decode_op.c. */
+/* decode.c - decodes records by the table of fields; decode_op.c decodes operations. */
 #include "decode.h"
 
 #include <stdlib.h>
@@ -46,7 +46,7 @@ bool spw_get_long(struct spw_column *cursor, uint64_t *ret_value)
     return false;
 }
 
-/* A count that its limit and the bytes that are left allow. */
+/* Decodes a count, which may exceed neither its limit nor the bytes that are left. */
 static bool get_count(struct spw_column *cursor, uint32_t most, uint32_t *ret_count)
 {
     uint64_t count;
@@ -56,7 +56,7 @@ static bool get_count(struct spw_column *cursor, uint32_t most, uint32_t *ret_co
     return true;
 }
 
-/* The limits of a kind's texts add up to no more than decoder->text holds. */
+/* Decodes a text. The limits of a kind's texts add up to no more than decoder->text holds. */
 static bool get_text(struct spw_decoder *decoder, uint32_t most, const char **ret_text, uint32_t *ret_bytes)
 {
     struct spw_column *cursor = &decoder->records;
@@ -132,7 +132,7 @@ static bool get_from_slot(struct spw_decoder *decoder, struct spw_column *cursor
     return true;
 }
 
-/* A list: its count and where it stands. */
+/* Decodes a list: its count and a pointer to it. */
 static bool get_list(struct spw_decoder *decoder, const struct spw_field *field, void *ret_pointer, void *ret_count)
 {
     uint32_t count;

@@ -1,4 +1,4 @@
-/* decode.h - takes the records of one frame out of its two columns; every byte is taken for hostile. */
+/* decode.h - decodes the records of one frame from its two columns; every byte is treated as hostile. */
 #ifndef SPILLWAY_TRACE_DECODE_H
 #define SPILLWAY_TRACE_DECODE_H
 #include "fields.h"
@@ -19,25 +19,26 @@ struct spw_decoder {
     uint32_t shape_count, touch_count;
     struct spw_known_shape shapes[SPW_FRAME_SHAPES];
     struct spw_touch touches[SPW_FRAME_TOUCHES];
-    uint64_t went[SPW_FRAME_TOUCHES]; /* of each: the difference of its id from the use before */
-    struct spw_touch *once;           /* of an operation whose shape is not remembered; grows to the longest list */
+    uint64_t went[SPW_FRAME_TOUCHES]; /* for each touch: by how much its id differed from the use before */
+    /* The touches of an operation whose shape is not remembered; grows to the longest list. */
+    struct spw_touch *once;
     uint32_t once_room;
-    char text[4 * (SPW_RECORD_TEXT + 1)]; /* the texts of a record, one behind the other */
+    char text[4 * (SPW_RECORD_TEXT + 1)]; /* the texts of a record, one after the other */
     size_t text_used;
     uint64_t codes[SPW_RECORD_FRAMES];
 };
 
-/* A frame: `raw` holds the two columns, in that order, and stays until its last record has been taken. */
+/* Begins a frame. `raw` contains the two columns, in that order, and has to stay until the last record has been decoded. */
 void spw_decoder_begin(struct spw_decoder *decoder, const struct spw_frame_head *head, const uint8_t *raw);
 void spw_decoder_finish(struct spw_decoder *decoder);
 
-/* The next record, which holds until the next call. false: what stands there is no record. */
+/* Decodes the next record, which is valid until the next call. Returns false if the bytes are no record. */
 bool spw_decode(struct spw_decoder *decoder, struct spw_record *ret_record);
 
-/* Whether both columns have been taken to their ends. */
+/* Returns true if both columns have been decoded to their ends. */
 bool spw_decoder_is_at_end(const struct spw_decoder *decoder);
 
-/* For decode.c: an operation, after its tag. */
+/* For decode.c: decodes an operation after its tag. */
 bool spw_decode_op(struct spw_decoder *decoder, uint8_t tag, struct spw_record_op *ret_op);
 
 bool spw_get_long(struct spw_column *cursor, uint64_t *ret_value);
@@ -69,7 +70,7 @@ static inline bool spw_get_u32(struct spw_column *cursor, uint32_t *ret_value)
     return true;
 }
 
-/* A zigzagged difference, added to *value. */
+/* Decodes a zigzagged difference and adds it to *value. */
 static inline bool spw_get_difference(struct spw_column *cursor, uint64_t *value)
 {
     uint64_t difference;

@@ -1,4 +1,4 @@
-/* decode_op.c - takes operations out of bytes: the opposite of encode_op.c. */
+/* decode_op.c - decodes operations: the reverse of encode_op.c. */
 #include "decode.h"
 
 #include <stdlib.h>
@@ -25,8 +25,8 @@ static bool get_shape(struct spw_column *cursor, struct spw_record_op *ret_op)
     return ret_op->touch_count <= SPW_RECORD_TOUCHES;
 }
 
-/* How far the id of a touch went that begins with `code`, when that of the newest allocation went by `shift`, and its own
- * by *went the last time; *went then is this. */
+/* Decodes how the id of a touch that begins with `code` changed, and stores that in *went. `shift`: how the id of the
+ * newest allocation changed; *went on entry: how the touch's own id changed the last time. */
 static inline bool get_way(struct spw_column *cursor, uint8_t code, uint64_t shift, uint64_t *went)
 {
     const unsigned id = code >> SPW_TOUCH_SHIFT;
@@ -66,14 +66,14 @@ static inline bool get_touch(struct spw_column *cursor, struct spw_touch *touch,
     return !(code & (SPW_TOUCH_OFFSET | SPW_TOUCH_BYTES | SPW_TOUCH_ACCESS)) || get_changes(cursor, code, touch);
 }
 
-/* Room for a list that is not remembered; NULL when there is no memory. Each touch takes a byte of the frame at least, so
- * the room is bounded by the frame. */
+/* Makes room for a list that is not remembered. Returns NULL if there is no memory. Each touch takes at least a byte of
+ * the frame, so the room is bounded by the frame. */
 static struct spw_touch *once_room(struct spw_decoder *decoder, uint32_t count)
 {
     return SPW_GROW(decoder->once, decoder->once_room, (size_t)count + 1) < 0 ? NULL : decoder->once;
 }
 
-/* The touches of a shape's first use. */
+/* Sets the touches from which a shape's first use differs. */
 static bool get_first_touches(struct spw_decoder *decoder, struct spw_touch *touches, uint32_t count)
 {
     uint64_t alloc = decoder->slots[SPW_SLOT_ALLOC];

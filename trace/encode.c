@@ -1,4 +1,4 @@
-/* encode.c - turns records into bytes by the table of fields; operations go to encode_op.c. */
+/* encode.c - encodes records by the table of fields; encode_op.c encodes operations. */
 #include "encode.h"
 
 #include <errno.h>
@@ -46,7 +46,7 @@ static const void *read_pointer(const void *field)
     return value;
 }
 
-/* Returns where the field ends, NULL when it is too long. */
+/* Returns the end of the field, or NULL if it is too long. */
 static uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t count, size_t most)
 {
     if (count > most)

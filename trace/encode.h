@@ -1,4 +1,4 @@
-/* encode.h - turns records into the two columns of a frame.
+/* encode.h - encodes records into the two columns of a frame.
  *
  * An encoder holds one frame: spw_encoder_begin() starts it, spw_encode() adds a record, and the owner takes the columns
  * away. Nothing is allocated. */
@@ -12,10 +12,10 @@ enum {
     SPW_RECORD_ROOM = 20480,  /* most bytes of a record without its touches */
     SPW_OP_ROOM = 128,        /* most bytes of an operation without its touches */
     SPW_RECORD_TIMES = 20,    /* most bytes of a record in the column of times */
-    SPW_SMALL_TOUCHES = 1024, /* an operation with more of them gets a frame for itself */
+    SPW_SMALL_TOUCHES = 1024, /* an operation with more touches gets a frame of its own */
 };
 
-/* What tells one operation from another, apart from what it touches, as it stands in struct spw_record_op. */
+/* What distinguishes operations, apart from their touches, as it lies in struct spw_record_op. */
 struct spw_shape_key {
     uint64_t kind_stream, flags_touches; /* flags: three bools */
     uint64_t launch[4];                  /* function, grid, block, shared bytes */
@@ -25,18 +25,18 @@ struct spw_encoder_shape {
     struct spw_shape_key key;
     uint64_t bytes;       /* of its last use */
     uint64_t next_alloc;  /* at its last use */
-    uint32_t first_touch; /* of those of its last use */
+    uint32_t first_touch; /* the first touch of its last use */
     uint32_t follower;    /* the shape that came after its last use */
 };
 
 struct spw_last_touch {
     struct spw_touch touch;
-    uint64_t went; /* from the use before: the difference of their ids */
+    uint64_t went; /* by how much its id differed from the use before */
 };
 
 struct spw_encoder {
-    uint8_t *records, *records_at; /* the columns: where each begins, and where it ends so far */
-    uint8_t *times, *times_at;     /* the owner sees to it that the next record has room in both */
+    uint8_t *records, *records_at; /* the column: where it begins, and where it ends so far */
+    uint8_t *times, *times_at;     /* likewise; the owner makes sure that the next record fits into both */
     uint64_t slots[SPW_SLOTS];
     uint32_t shape_count, touch_count;
     uint32_t previous;               /* the shape of the last operation */
@@ -45,13 +45,14 @@ struct spw_encoder {
     struct spw_last_touch touches[SPW_FRAME_TOUCHES];
 };
 
-/* An empty frame that goes on where the last one ended. */
+/* Starts an empty frame that continues where the last one ended. */
 void spw_encoder_begin(struct spw_encoder *encoder);
 
-/* Adds a record. 0; -EINVAL: it exceeds a limit: nothing of it was added, but the owner must close the frame now. */
+/* Adds a record. Returns 0, or -EINVAL if it exceeds a limit: nothing of it was added, but the owner must close the frame
+ * now. */
 int spw_encode(struct spw_encoder *encoder, const struct spw_record *record);
 
-/* For encode.c: the same for an operation. */
+/* For encode.c: does the same for an operation. */
 int spw_encode_op(struct spw_encoder *encoder, const struct spw_record_op *op);
 
 uint8_t *spw_put_long(uint8_t *at, uint64_t value);

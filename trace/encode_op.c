@@ -1,8 +1,9 @@
-/* encode_op.c - turns operations into bytes: what they have in common with an earlier one of the frame is left out.
+/* encode_op.c - encodes operations, without what they have in common with an earlier one of the frame.
  *
- * An operation's shape is all of it that is the same when a program does the same thing again: kind, stream, kernel, grid,
- * number of touches. Shapes are remembered within the frame, with what their last use touched, so that the next use is the
- * number of the shape and a byte or two for each touch. This runs on every launch, so every instruction counts. */
+ * An operation's shape is everything that is the same when a program does the same thing again: kind, stream, kernel,
+ * grid, number of touches. Shapes are remembered within the frame, together with the touches of their last use, so the
+ * next use takes the number of the shape and a byte or two for each touch. This runs on every launch, so every
+ * instruction counts. */
 #include "encode.h"
 
 #include <errno.h>
@@ -41,7 +42,7 @@ static inline bool equal(const struct spw_shape_key *a, const struct spw_shape_k
            a->launch[1] == b->launch[1] && a->launch[2] == b->launch[2] && a->launch[3] == b->launch[3];
 }
 
-/* The slot of the table that holds the key, or the empty one where it belongs: one half of the slots stays empty. */
+/* Returns the slot of the table that contains the key, or the empty one where it belongs: half of the slots stay empty. */
 static unsigned find(const struct spw_encoder *encoder, const struct spw_shape_key *key)
 {
     unsigned slot = hash(key);
@@ -62,8 +63,8 @@ static uint8_t *put_shape(uint8_t *at, const struct spw_record_op *op)
     return spw_put_varint(at, spw_zigzag(op->bytes));
 }
 
-/* The byte that a touch begins with, and its id where that went neither along with the newest allocation's nor as the last
- * time, but far. */
+/* Encodes the first byte of a touch, and the change of its id if that is neither the newest allocation's, nor the last
+ * one, nor small. */
 static inline uint8_t *put_id(uint8_t *at, unsigned flags, uint64_t went, uint64_t shift, uint64_t again)
 {
     uint64_t code = SPW_TOUCH_ALONG;
@@ -82,7 +83,7 @@ static inline uint8_t *put_id(uint8_t *at, unsigned flags, uint64_t went, uint64
     return at + 1;
 }
 
-/* A touch of which more has changed than its id. */
+/* Encodes a touch of which more than the id has changed. */
 static __attribute__((noinline)) uint8_t *put_changed(uint8_t *at, const struct spw_touch *now,
                                                       const struct spw_last_touch *last, uint64_t shift)
 {
@@ -104,8 +105,8 @@ static inline bool same_but_id(const struct spw_touch *a, const struct spw_touch
     return a->offset == b->offset && a->bytes == b->bytes && a->access == b->access;
 }
 
-/* Each touch as its difference from the last one, which it then becomes; `shift` is how far the ids of allocations went in
- * the meantime. NULL: an access that is none. */
+/* Encodes each touch as its difference from the last one, and replaces that. `shift`: how the ids of allocations changed
+ * in the meantime. Returns NULL if an access is invalid. */
 static inline uint8_t *put_touches(uint8_t *at, const struct spw_touch *now, struct spw_last_touch *last, unsigned count,
                                    uint64_t shift)
 {
@@ -127,7 +128,7 @@ static inline uint8_t *put_touches(uint8_t *at, const struct spw_touch *now, str
     return at;
 }
 
-/* What the touches of a shape's first use are told against: each against the id of the one before. */
+/* Sets the touches from which a shape's first use differs: each id is compared with the one before. */
 static void first_touches(struct spw_last_touch *last, const struct spw_touch *now, unsigned count, uint64_t alloc)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -196,7 +197,7 @@ int spw_encode_op(struct spw_encoder *encoder, const struct spw_record_op *op)
 {
     struct spw_shape_key key;
     make_key(op, &key);
-    /* What came after the last operation's shape the last time mostly comes after it again. */
+    /* The shape that followed the last operation's shape the last time mostly follows it again. */
     const uint32_t guess = encoder->shapes[encoder->previous].follower;
     uint8_t *at = encoder->records_at;
     if (LIKELY(guess < encoder->shape_count && equal(&encoder->shapes[guess].key, &key))) {

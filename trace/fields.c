@@ -1,6 +1,6 @@
-/* fields.c - the table of what each kind of record consists of, in the order of the bytes.
+/* fields.c - the table of the fields of each kind of record, in the order of the bytes.
  *
- * Fields that a writer may refuse come before those that change a slot, so that a refused record leaves no trace. */
+ * Fields that a writer may refuse come before those that change a slot, so that a refused record has no effect. */
 #include "fields.h"
 
 #define FIELD(kind, member, how, ...) \

@@ -1,4 +1,4 @@
-/* follow.c - records as the iteration detector takes them, and its numbers as the trace has them. */
+/* follow.c - converts records for the iteration detector, and the detector's numbers to the trace's. */
 #include "follow.h"
 
 #include <errno.h>
@@ -18,10 +18,10 @@ struct spw_trace_follow {
         bool hint;
     } * functions; /* by id */
     uint32_t function_room;
-    /* The detector's number + by is the trace's, from its operation `from` on. */
+    /* From the detector's operation `from` on, the trace's number is the detector's + by. */
     struct shift {
         uint64_t from, by;
-    } now, before[SHIFTS]; /* newest last; the oldest make room */
+    } now, before[SHIFTS]; /* newest last; the oldest are dropped */
     unsigned shift_count;
     uint64_t told;
 };
@@ -59,7 +59,8 @@ int spw_follow_alloc(struct spw_trace_follow *f, const struct spw_record_alloc *
 
 int spw_follow_free(struct spw_trace_follow *f, uint64_t id)
 {
-    return spw_iteration_free(f->detector, id) == -ENOMEM ? -ENOMEM : 0; /* one that did not count is not known */
+    /* One that did not count is not known. */
+    return spw_iteration_free(f->detector, id) == -ENOMEM ? -ENOMEM : 0;
 }
 
 static uint64_t mix(uint64_t h, uint64_t value)
@@ -145,8 +146,9 @@ static inline uint64_t number_of(const struct spw_trace_follow *f, uint64_t dete
     return detectors >= f->now.from ? detectors + f->now.by : old_number_of(f, detectors);
 }
 
-/* Nothing is recognised by touches whose places said so, nor by what looks like an address that no number of 4 bytes has:
- * few addresses are like that, and most of what only looks like one is. */
+/* Returns true if any touch is loose. Touches that the recorder marked as loose are not part of an operation's identity,
+ * nor are those at an offset that no 4-byte number has: few addresses are like that, and most words that only look like
+ * addresses are. */
 static bool is_any_loose(const struct spw_record_op *op, uint64_t offsets, unsigned access)
 {
     return access & SPW_ACCESS_LOOSE || (op->kind == SPW_OP_LAUNCH && offsets % sizeof(uint32_t));
@@ -168,7 +170,7 @@ static bool any_loose(const struct spw_record_op *op, uint32_t count)
     return is_any_loose(op, offsets, access);
 }
 
-/* The loose ones come behind the others. */
+/* Moves the loose touches to the end. */
 static __attribute__((noinline)) void part(struct spw_iteration_op *o, const struct spw_record_op *op,
                                            struct spw_iteration_touch parted[static SPW_FOLLOW_TOUCHES])
 {

@@ -1,9 +1,9 @@
-/* format.c - puts the heads of a trace and of its frames into bytes, and takes them back with every limit checked. */
+/* format.c - encodes the heads of a trace and of its frames, and decodes them with every limit checked. */
 #include "format.h"
 
 #include <string.h>
 
-/* The remainders of four bits at a time: small enough to be written down, fast enough for heads. */
+/* The remainders of four bits at a time: a table that is small enough to be written here and fast enough for heads. */
 static const uint32_t crc_of_nibble[16] = {0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
                                            0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,
                                            0x9b64c2b0, 0x86d3d2d4, 0xa00ae278, 0xbdbdf21c};

@@ -1,4 +1,4 @@
-/* output.c - creates a trace's file and appends to it, inside a program that must notice nothing of it. */
+/* output.c - creates a trace's file and appends to it, inside a program that must not notice anything of it. */
 #include "output.h"
 
 #include <errno.h>
@@ -11,24 +11,25 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TRIES = 8, FIRST_FD = 3 }; /* tries: somebody may put a new file there between our unlink() and open() */
+enum { TRIES = 8, FIRST_FD = 3 }; /* tries: another process may create a file between our unlink() and open() */
 
 static bool is_null_or_full(const struct stat *found)
 {
     return S_ISCHR(found->st_mode) && (found->st_rdev == makedev(1, 3) || found->st_rdev == makedev(1, 7));
 }
 
-/* A descriptor, or a negative errno; -EEXIST: something else stands there. */
+/* Returns a descriptor or a negative errno; -EEXIST: the name is taken. */
 static int create_new(const char *path)
 {
     const int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    (void)fchmod(fd, 0600); /* whatever the umask took away */
+    (void)fchmod(fd, 0600); /* sets the bits that the umask has removed */
     return fd;
 }
 
-/* What stands there: removed if it is a file, and -EEXIST to try again; else a descriptor or a negative errno. */
+/* Handles what has the name already: a regular file is removed, and the result is -EEXIST, to try again; otherwise a
+ * descriptor or a negative errno. */
 static int take_existing(const char *path)
 {
     struct stat found;
@@ -100,8 +101,8 @@ static int write_all(int fd, uint64_t offset, const uint8_t *data, size_t bytes)
     return 0;
 }
 
-/* A file that would grow past RLIMIT_FSIZE sends SIGXFSZ to the writing thread, which kills by default: it is held back
- * while we write, and taken away unless the program itself had one waiting. */
+/* A file that would grow past RLIMIT_FSIZE sends SIGXFSZ to the writing thread, which kills by default. So the signal is
+ * blocked while we write, and removed afterwards unless the program itself had one pending. */
 static int write_quietly(int fd, uint64_t offset, const uint8_t *data, size_t bytes)
 {
     sigset_t too_large, before, waiting;
@@ -115,7 +116,7 @@ static int write_quietly(int fd, uint64_t offset, const uint8_t *data, size_t by
         while (sigtimedwait(&too_large, NULL, &(struct timespec){0}) < 0 && errno == EINTR)
             ;
     if (r < 0 && ftruncate(fd, (off_t)offset) < 0)
-        (void)r; /* then it ends in the middle of a frame, which readers can tell */
+        (void)r; /* then it ends in the middle of a frame, which readers notice */
 
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return r;

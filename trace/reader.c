@@ -1,4 +1,4 @@
-/* reader.c - finds the frames of a trace, unpacks them one at a time, and goes on behind whatever is damaged. */
+/* reader.c - finds the frames of a trace, unpacks them one at a time, and continues after damaged parts. */
 #include "reader.h"
 
 #include <errno.h>
@@ -20,12 +20,13 @@ struct spw_trace_reader {
     ZSTD_DCtx *zstd;
     uint8_t *raw; /* the unpacked frame */
     size_t raw_room;
-    struct spw_frame_head head; /* of the frame that is open */
+    struct spw_frame_head head; /* of the current frame */
     uint64_t frame_offset;
-    uint32_t left;               /* records of it that have not been taken */
-    uint64_t wasted_bytes;       /* of packed frames that could not be unpacked */
-    uint64_t records, ops;       /* so many before the next record, lost ones counted */
-    bool gap_told, failure_told; /* what is missing before the next frame, or the failed read(), has been told */
+    uint32_t left;         /* records of it that have not been returned */
+    uint64_t wasted_bytes; /* of packed frames that could not be unpacked */
+    uint64_t records, ops; /* numbers before the next record, including lost ones */
+    /* What is missing before the next frame, or the failed read(), has been reported. */
+    bool gap_told, failure_told;
     struct spw_decoder decoder;
     struct spw_record record;
 };
@@ -90,7 +91,7 @@ void spw_trace_close(struct spw_trace_reader *r)
     free(r);
 }
 
-/* Goes to the next place, from here on, where a frame's head stands; false: there is none up to the end of the file. */
+/* Moves to the next frame head, from here on. Returns false if there is none up to the end of the file. */
 static bool find_frame(struct spw_input *input)
 {
     struct spw_frame_head head;
@@ -109,7 +110,7 @@ static bool find_frame(struct spw_input *input)
     }
 }
 
-/* Leaves the damaged frame behind, `bytes` of which are known to hold no other, and says what came of it. */
+/* Skips the damaged frame, whose first `bytes` are known to contain no other head, and reports it. */
 static int leave(struct spw_trace_reader *r, size_t bytes, struct spw_trace_problem *ret_problem, const char *reason)
 {
     const uint64_t from = r->input.offset;
@@ -123,8 +124,8 @@ static int leave(struct spw_trace_reader *r, size_t bytes, struct spw_trace_prob
     return problem(ret_problem, from, "%s", reason);
 }
 
-/* Frames do not overlap, so those that cannot be unpacked are no longer than the file in all. Where they are, it was made
- * to keep us busy. */
+/* Frames do not overlap, so those that cannot be unpacked are together no longer than the file. If they are, the file was
+ * made to keep us busy. */
 static bool is_made_to_waste(const struct spw_trace_reader *r)
 {
     return r->wasted_bytes > 2 * r->input.offset + 4 * (uint64_t)SPW_FRAME_PACKED_BYTES;
@@ -144,7 +145,7 @@ static int at_end(struct spw_trace_reader *r, struct spw_trace_problem *ret_prob
     return problem(ret_problem, r->input.offset, "could not be read on: %s", strerror(r->input.error));
 }
 
-/* Opens the next frame: 1; 0: there is none; -EBADMSG: see the problem. */
+/* Opens the next frame. Returns 1; 0: there is none; -EBADMSG: see the problem. */
 static int next_frame(struct spw_trace_reader *r, struct spw_trace_problem *ret_problem)
 {
     struct spw_frame_head head;
@@ -180,7 +181,7 @@ static int next_frame(struct spw_trace_reader *r, struct spw_trace_problem *ret_
     return 1;
 }
 
-/* The frame is whole, yet holds no more records: whoever wrote it did not keep to the format. */
+/* Skips a frame that is whole but contains no more records: its writer did not follow the format. */
 static int leave_records(struct spw_trace_reader *r, struct spw_trace_problem *ret_problem)
 {
     const uint32_t rest = r->left;

@@ -1,4 +1,4 @@
-/* writer.c - gathers encoded records into frames, compresses each and appends it to the file. */
+/* writer.c - collects encoded records in frames, compresses each and appends it to the file. */
 #include "writer.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include "output.h"
 
 enum {
-    LEVEL = -5, /* fast, and no entropy coding of literals, which small frames do not pay for */
-    /* A frame is closed at FULL, so each record finds this much room at least. */
+    LEVEL = -5, /* fast, and without entropy coding of literals, which small frames do not justify */
+    /* A frame is closed at FULL, so each record finds at least this much room. */
     SPARE_BYTES = SPW_RECORD_ROOM + SPW_SMALL_TOUCHES * SPW_TOUCH_ROOM,
     COLUMN_BYTES = SPW_FRAME_FULL_BYTES + SPARE_BYTES,
     PACKED_BYTES = SPW_FRAME_HEAD_BYTES + ZSTD_COMPRESSBOUND(SPW_FRAME_MANY_BYTES),
@@ -21,8 +21,8 @@ _Static_assert(SPW_OP_ROOM + SPW_RECORD_TOUCHES * SPW_TOUCH_ROOM + SPW_RECORD_TI
                "the longest record has room in a frame");
 _Static_assert(ZSTD_COMPRESSBOUND(SPW_FRAME_RAW_BYTES) <= SPW_FRAME_PACKED_BYTES, "and keeps the limit of what is packed");
 
-/* zstd calls these where somebody in the process defines them. Ours is nobody else's business: these two are hidden, and
- * say that nothing is to be told. */
+/* zstd calls these if any library in the process defines them. Our frames are no other library's business: these two are
+ * hidden, and say that there is nothing to trace. */
 unsigned long long ZSTD_trace_compress_begin(const ZSTD_CCtx *zstd);
 void ZSTD_trace_compress_end(unsigned long long trace, const void *what);
 
@@ -37,18 +37,18 @@ void ZSTD_trace_compress_end(unsigned long long trace, const void *what)
 
 struct spw_trace_writer {
     struct spw_output output;
-    int error;       /* the negative errno that ended the writing; 0 so far */
+    int error;       /* the negative errno that ended writing; 0 so far */
     uint64_t offset; /* where the next frame goes */
     ZSTD_CCtx *zstd;
-    uint64_t pending_ns;        /* time of the oldest record of the frame; 0 when there is none */
-    struct spw_frame_head head; /* of the frame in the making */
+    uint64_t pending_ns;        /* time of the oldest record of the frame; 0 if there is none */
+    struct spw_frame_head head; /* of the frame being filled */
     struct spw_encoder encoder;
-    uint8_t records[SPW_FRAME_MANY_BYTES]; /* the column, and at the end the times behind it */
+    uint8_t records[SPW_FRAME_MANY_BYTES]; /* the column and, at the end, the times after it */
     uint8_t times[SPW_FRAME_FULL_BYTES + SPW_RECORD_TIMES];
     uint8_t packed[PACKED_BYTES];
 };
 
-/* The encoder's slots have gone on with each record; the next frame's head says where. */
+/* Begins a frame. The encoder's slots have advanced with each record; the frame's head says where they are. */
 static void begin_frame(struct spw_trace_writer *w)
 {
     spw_encoder_begin(&w->encoder);
@@ -61,7 +61,7 @@ static void begin_frame(struct spw_trace_writer *w)
     w->pending_ns = 0;
 }
 
-/* Packs the frame whose columns stand in `raw` one behind the other into `packed`, behind its head, and appends it. */
+/* Packs the frame, whose columns lie in `raw` one after the other, into `packed` after its head, and appends it. */
 static int append_frame(struct spw_trace_writer *w, const uint8_t *raw, uint8_t *packed, size_t room)
 {
     const size_t n =
@@ -76,7 +76,7 @@ static int append_frame(struct spw_trace_writer *w, const uint8_t *raw, uint8_t 
     return r;
 }
 
-/* Puts the times behind the records. */
+/* Copies the times after the records. */
 static void join_columns(struct spw_trace_writer *w)
 {
     struct spw_encoder *e = &w->encoder;
@@ -98,7 +98,7 @@ int spw_trace_flush(struct spw_trace_writer *w)
     return w->error;
 }
 
-/* An operation with very many touches: a frame for itself, in memory for itself. */
+/* Writes an operation with very many touches as a frame of its own, with separate memory. */
 static int put_alone(struct spw_trace_writer *w, const struct spw_record *record)
 {
     struct spw_encoder *e = &w->encoder;
@@ -125,7 +125,7 @@ static int put_alone(struct spw_trace_writer *w, const struct spw_record *record
     return r;
 }
 
-/* Records without a time count from the last one known; 0 is "none", so time 0 is told as 1. */
+/* Records without a time count from the last known time. 0 means "none", so time 0 is stored as 1. */
 static void note_pending(struct spw_trace_writer *w)
 {
     const uint64_t now = w->encoder.slots[SPW_SLOT_TIME];
@@ -144,7 +144,7 @@ int spw_trace_put(struct spw_trace_writer *w, const struct spw_record *record)
         if (w->head.records == 0)
             begin_frame(w);
         else
-            (void)spw_trace_flush(w); /* its error, if any, is told by the next call */
+            (void)spw_trace_flush(w); /* the next call returns its error, if any */
         return r;
     }
     w->head.records++;
