@@ -1,6 +1,5 @@
-/* commands.h - the commands of spillway, one line each. From this table and from each command's options, as argp has them,
- * come
- * --help, the man pages, the completions of the shells and the list in docs/use.md. */
+/* commands.h - lists the commands of spillway, one line each. This table, and each command's options as argp has them,
+ * are the source of --help, the man pages, the completions of the shells and the list in docs/use.md. */
 #ifndef SPILLWAY_TOOLS_COMMANDS_H
 #define SPILLWAY_TOOLS_COMMANDS_H
 #include <argp.h>
@@ -24,11 +23,10 @@
 /* clang-format on */
 
 /* A command NAME is two functions:
- *   command_NAME    does it; argv[0] is "spillway NAME", the result is the exit status
- *   arguments_NAME  what argp needs to know of its arguments; kept for good. Words in capitals stand for something: FILE,
- *                   TRACE, PID and COMMAND are completed as what they say, other words are shown; words in small letters,
- *                   as in "peak|time|idle", are meant as they are. A last paragraph "Exit status: ..." behind \v tells more.
- */
+ *   command_NAME    runs the command; argv[0] is "spillway NAME", the result is the exit status
+ *   arguments_NAME  returns its arguments as argp needs them, valid for good. Words in capitals stand for a value: FILE,
+ *                   TRACE, PID and COMMAND are completed as such, others are only shown. Words in small letters, as in
+ *                   "peak|time|idle", are literal. After \v, a last paragraph "Exit status: ..." may follow. */
 #define X(name, help, example) \
     int command_##name(int argc, char **argv); \
     const struct argp *arguments_##name(void);
@@ -43,33 +41,33 @@ struct command {
 extern const struct command commands[];
 extern const size_t command_count;
 
-/* NULL: there is none of that name. */
+/* Returns the command with that name, or NULL. */
 const struct command *command_find(const char *name);
 
-/* The command that was probably meant; NULL when the name is like none of them. */
+/* Returns the command that was probably meant; NULL if the name is similar to none. */
 const struct command *command_nearest(const char *name);
 
-/* The options that its --help shows, --help itself among them, one by one; NULL behind the last. */
+/* Returns, one by one, the options that its --help shows, including --help itself; NULL after the last. */
 const struct argp_option *command_option(const struct command *command, size_t index);
 
-/* Reads the arguments with the command's own argp into `request`. 0, or EXIT_USAGE. Ends the process where argp does: after
- * --help, and with EXIT_USAGE when an argument is refused. */
+/* Reads the arguments with the command's own argp into `request`. Returns 0 or EXIT_USAGE. Ends the process where argp
+ * does: after --help, and with EXIT_USAGE if an argument is refused. */
 int command_parse(const struct argp *arguments, int argc, char **argv, unsigned flags, void *request);
 
-/* A whole number from 0 to `most`, in digits and nothing else, as options take it. */
+/* Parses a whole number from 0 to `most`, in digits and nothing else, as options take it. Returns false if it is none. */
 bool parse_number(const char *value, uint64_t most, uint64_t *ret_number);
 
-/* The path of libspillway.so: the one in the same build folder as this command, else the installed one. */
+/* Finds libspillway.so: in the same build folder as this command, else the installed one. Returns false if there is none. */
 bool find_library(char *ret_path, size_t size);
 
-/* What keeps the loader from taking the library at this path, in words; NULL: nothing. */
+/* Returns a text that says what prevents the loader from loading the library at this path, or NULL. */
 const char *library_obstacle(const char *path);
 
-/* The folder whose libcuda.so leads to the library, for the LD_LIBRARY_PATH of programs. */
+/* Finds the folder whose libcuda.so leads to the library, for the LD_LIBRARY_PATH of programs. */
 bool find_names_folder(const char *library, char *ret_path, size_t size);
 
-/* Sets the environment so that the loader gives a program the library at this absolute path under every name of the driver.
- * 0, or -1, with a message on stderr when the path cannot be preloaded. */
+/* Sets the environment such that the loader gives a program the library at this absolute path under every name of the
+ * driver. Returns 0, or -1, with a message on stderr if the path cannot be preloaded. */
 int preload_library(const char *library);
 
 #define EXIT_USAGE 2

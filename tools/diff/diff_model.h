@@ -1,7 +1,7 @@
-/* diff_model.h - two runs held against each other: what differs in their figures, their memory and their operations.
+/* diff_model.h - compares two runs: what differs in their figures, their memory and their operations.
  *
- * Everything is told per iteration, or of the whole runs where one of them has no iteration. The columns of each table add
- * up to what spillway report tells of each run: nothing is left out of a table, it may only be summed when shown. */
+ * Everything is per iteration, or for the whole runs if one of them has no iteration. The columns of each table add up
+ * to what spillway report says of each run: nothing is left out of a table; rows may only be summed up when shown. */
 #ifndef SPILLWAY_TOOLS_DIFF_MODEL_H
 #define SPILLWAY_TOOLS_DIFF_MODEL_H
 #include "model.h"
@@ -14,78 +14,80 @@ struct diff_figure {
     char *name;
     enum diff_unit unit;
     uint64_t value[DIFF_SIDES];
-    bool known[DIFF_SIDES]; /* at least one is */
+    bool known[DIFF_SIDES]; /* true for at least one side */
 };
 
-enum diff_match {                     /* how a site of one run was found in the other */
-                  DIFF_NOT_MATCHED,   /* only one has it; or the sites are unknown in both */
-                  DIFF_BY_FRAMES,     /* the same frames, down to lines */
-                  DIFF_BY_FUNCTIONS,  /* the same functions; lines or offsets moved */
-                  DIFF_BY_SIZE_MAKER, /* no such site: tensors of the same size, made by operations of the same name */
+enum diff_match {                    /* how a site of one run was found in the other */
+                  DIFF_NOT_MATCHED,  /* only one run has it; or the sites are unknown in both */
+                  DIFF_BY_FRAMES,    /* the same frames, including lines */
+                  DIFF_BY_FUNCTIONS, /* the same functions; lines or offsets moved */
+                  /* No such site, but tensors of the same size made by operations of the same name. */
+                  DIFF_BY_SIZE_MAKER,
                   DIFF_MATCHES
 };
 const char *diff_match_name(enum diff_match match);
 
 struct diff_row {
     char *name;
-    /* Categories and sites: tensors at the peak and their bytes. Operations: how many, and their nanoseconds (0 where a run
-     * is not timed). */
+    /* Categories and sites: tensors at the peak and their bytes. Operations: their number and their nanoseconds (0 if a
+     * run is not timed). */
     uint64_t count[DIFF_SIDES], amount[DIFF_SIDES];
-    /* Alive anywhere in the iteration, for sites: tensors and their bytes. Else as above. 0 tensors or operations: the row
-     * is only in the other. */
+    /* For sites: tensors alive anywhere in the iteration and their bytes. Else as above. 0 tensors or operations: only
+     * the other run has the row. */
     uint64_t all_count[DIFF_SIDES], all_amount[DIFF_SIDES];
-    uint32_t site[DIFF_SIDES]; /* one of those that became this row; MODEL_NONE */
+    uint32_t site[DIFF_SIDES]; /* one of those combined in this row; MODEL_NONE: none */
     enum diff_match match;     /* of sites */
 };
 
-struct diff_table { /* largest change first */
+struct diff_table { /* sorted by change, the largest first */
     struct diff_row *rows;
     size_t count, room;
 };
 
-enum diff_verdict { DIFF_NOTHING, DIFF_TIMES, DIFF_MORE }; /* all is the same; but for times; other figures differ */
+enum diff_verdict { DIFF_NOTHING, DIFF_TIMES, DIFF_MORE }; /* all is the same; except times; other figures differ */
 
 struct diff {
     struct model *model[DIFF_SIDES]; /* borrowed */
-    bool iterations; /* both have one; else there are neither categories nor sites, and figures and operations
-                        are the runs' */
-    bool timed;      /* the operations of both have times */
+    /* Both runs have one. Else there are neither categories nor sites, and figures and operations are those of the whole
+     * runs. */
+    bool iterations;
+    bool timed; /* the operations of both runs have times */
     struct diff_figure *figures;
     size_t figure_count, figure_room;
-    char **notes; /* what limits the comparison, a sentence each */
+    char **notes; /* limits of the comparison, one sentence each */
     size_t note_count, note_room;
     struct diff_table categories, sites, operations;
     enum diff_verdict verdict;
 };
 
-/* NULL: no memory. The models have to stay as long as the result. */
+/* Compares the models, which have to outlive the result. Returns NULL without memory. */
 struct diff *diff_create(struct model *before, struct model *after);
-void diff_free(struct diff *diff); /* NULL is fine */
+void diff_free(struct diff *diff); /* NULL is allowed */
 
-/* ---- between the files of the comparison ---- */
+/* ---- shared by the files of the comparison ---- */
 
-/* Numbers by name; begins as zeroes. */
+/* A map from names to numbers; initially all zeroes. */
 struct diff_names {
     void *root;
 };
 
-/* The number of a name, 0 at first. NULL: no memory. Good until diff_names_free(). */
+/* Returns the number of a name, initially 0, valid until diff_names_free(). Returns NULL without memory. */
 uint64_t *diff_names_at(struct diff_names *names, const char *name);
 void diff_names_free(struct diff_names *names);
 
-/* The row of this key, a new one at first. NULL: no memory. Good until the next row. */
+/* Returns the row of this key, which may be a new one, valid until the next row is added. Returns NULL without memory. */
 struct diff_row *diff_table_at(struct diff_table *table, struct diff_names *rows, const char *key);
 
-/* Largest change first; equals by name, which every row has by then. */
+/* Sorts by change, the largest first, and equal ones by name. Every row has to have a name. */
 void diff_table_sort(struct diff_table *table);
 void diff_table_free(struct diff_table *table);
 
-/* How far the two values are apart. */
+/* Returns the distance between the two values. */
 uint64_t diff_distance(const uint64_t value[DIFF_SIDES]);
 
-/* Fills diff->sites, in no order. 0 or -ENOMEM. */
+/* Fills diff->sites, unsorted. Returns 0 or -ENOMEM. */
 int diff_sites(struct diff *diff);
 
-/* Names the rows of diff->sites by the frames that tell them apart. 0 or -ENOMEM. */
+/* Names the rows of diff->sites by the frames that distinguish them. Returns 0 or -ENOMEM. */
 int diff_name_sites(struct diff *diff);
 #endif

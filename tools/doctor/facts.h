@@ -1,5 +1,5 @@
-/* facts.h - what doctor finds: facts in sections, problems, and what to set; shown to people or as JSON, the same either
- * way. */
+/* facts.h - collects what doctor finds: facts in sections, problems, and advice; shown to people or as JSON with the same
+ * contents. */
 #ifndef SPILLWAY_TOOLS_FACTS_H
 #define SPILLWAY_TOOLS_FACTS_H
 #include <jansson.h>
@@ -10,32 +10,32 @@
 
 struct facts;
 
-/* With a stream each one is written there as a line at once, for facts_receive() in another process, and not kept. NULL: no
- * memory. */
+/* Creates a collection. With a stream, each entry is written to it at once as a line, for facts_receive() in another
+ * process, and is not kept. Returns NULL without memory. */
 struct facts *facts_create(FILE *stream);
 void facts_destroy(struct facts *facts);
 
-/* One fact. In JSON `value`, which is taken over, is the section's member `key`; people read the label and the text. Without
- * a key it is for people alone, with NULL for a value it is null. */
+/* Adds a fact. In JSON, `value`, which it takes over, is the member `key` of the section; people see the label and the
+ * text. Without a key the fact is for people only; without a value the member is null. */
 void facts_add(struct facts *facts, const char *section, const char *key, json_t *value, const char *label,
                const char *format, ...) __attribute__((format(printf, 6, 7)));
 
-/* Something that is wrong, as a sentence. */
+/* Adds a problem, as a sentence. */
 void facts_problem(struct facts *facts, const char *section, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Something that would be better otherwise: the line to type, and why. */
+/* Adds advice: the line to type, and why. */
 void facts_advise(struct facts *facts, const char *line, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* Adds all that the other process has to tell; a line that it did not finish is left out. */
+/* Adds everything that the other process reports; an incomplete line is left out. */
 void facts_receive(struct facts *facts, FILE *from);
 
-/* What was added, NULL when nothing was. Borrowed. */
+/* Returns the value that was added, or NULL. It belongs to `facts`. */
 const json_t *facts_value(const struct facts *facts, const char *section, const char *key);
 size_t facts_problem_count(const struct facts *facts);
 
 void facts_print(const struct facts *facts, FILE *to);
 json_t *facts_json(const struct facts *facts); /* NULL: no memory */
 
-/* "12.3 GiB" for people; kept until the next but three. */
+/* Formats bytes for people, as "12.3 GiB". The text is valid for the next three calls. */
 const char *facts_bytes(uint64_t bytes);
 #endif

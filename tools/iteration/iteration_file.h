@@ -1,7 +1,8 @@
-/* iteration_file.h - iterations as files of format "spillway-iteration/1" (docs/iteration-format.md), and plans for them.
+/* iteration_file.h - reads and writes iterations in files of format "spillway-iteration/1" (docs/iteration-format.md), and
+ * plans.
  *
- * What is wrong in a file is said with its line, its path and what was expected in its place. Fields that are not known are
- * passed over; fields that are known have to be of their type. */
+ * Errors in a file are reported with their line, their path and what was expected there. Unknown fields are ignored;
+ * known fields have to have their type. */
 #ifndef SPILLWAY_TOOLS_ITERATION_FILE_H
 #define SPILLWAY_TOOLS_ITERATION_FILE_H
 #include <stddef.h>
@@ -14,12 +15,12 @@
 
 #define ITERATION_FORMAT "spillway-iteration/1"
 
-/* What a run takes into account of the device; what a file does not say costs nothing. */
+/* The properties of the device that a run uses; those that a file does not contain cost nothing. */
 struct iteration_machine {
-    uint64_t granule_bytes; /* memory is handed out in multiples of it; 0: in bytes */
-    double duplex;          /* speed of a copy beside one in the other direction, as a share */
-    double move_us;         /* that each copy takes longer than its bytes */
-    uint64_t slab_bytes;    /* what small allocations take beyond their sizes */
+    uint64_t granule_bytes; /* memory is allocated in multiples of it; 0: in bytes */
+    double duplex;          /* speed of a copy while another runs in the other direction, as a share */
+    double move_us;         /* extra time of each copy */
+    uint64_t slab_bytes;    /* what the slabs of small allocations take beyond the allocations' sizes */
 };
 
 struct iteration_id {
@@ -27,24 +28,24 @@ struct iteration_id {
     uint32_t index;
 };
 
-/* A graph with what it is called; owns all of it, the names in the graph too. */
+/* A graph with its names; it owns everything, including the names in the graph. */
 struct iteration {
     struct spw_graph *graph; /* finished */
     struct iteration_machine machine;
-    const char *name;         /* "" if it has none */
-    const char *profile;      /* what it was recorded on or is modelled for; "" if that is not said */
-    struct iteration_id *ids; /* of the tensors, in ascending order */
+    const char *name;         /* "" if there is none */
+    const char *profile;      /* what it was recorded on or is modelled for; "" if unknown */
+    struct iteration_id *ids; /* of the tensors, sorted */
     struct json_text text;
 };
 
-/* The iteration in a text; takes the text over, in any case. 0; -EINVAL, -ENOMEM, with `ret_problem`. */
+/* Reads the iteration in a text, which it takes over in any case. Returns 0; -EINVAL or -ENOMEM, with `ret_problem`. */
 int iteration_take(struct json_text *text, struct iteration *ret_iteration, struct json_problem *ret_problem);
-void iteration_finish(struct iteration *iteration); /* one that was never filled, all zero, is fine */
+void iteration_finish(struct iteration *iteration); /* all zero, never filled, is allowed */
 
-/* The index of the tensor that is called `id`; SPW_NO_INDEX: none is. */
+/* Returns the index of the tensor with this id, or SPW_NO_INDEX. */
 uint32_t iteration_tensor(const struct iteration *iteration, uint64_t id);
 
-/* Writes a finished graph; read again it is the same to the last bit. 0, or a negative errno. */
+/* Writes a finished graph; reading it again gives the same to the last bit. Returns 0 or a negative errno. */
 int iteration_write(const struct spw_graph *graph, const char *name, const char *profile, FILE *to);
 
 /* ---- plans: {"initial_host": [ids], "initial_clean": [ids], "events": [[kind, id, start_us], ...]} ---- */
@@ -55,11 +56,11 @@ struct events {
     size_t count;
 };
 
-/* The events in a text, whose ids are looked up in the iteration; the text stays the caller's. What they do is not checked
- * here: planner/plan/check.h does. 0; -EINVAL, -ENOMEM, with `ret_problem`. */
+/* Reads the events in a text, which the caller keeps, and looks their ids up in the iteration. Their effects are checked
+ * by planner/plan/check.h, not here. Returns 0; -EINVAL or -ENOMEM, with `ret_problem`. */
 int events_take(const struct json_text *text, const struct iteration *iteration, struct events *ret_events,
                 struct json_problem *ret_problem);
-void events_finish(struct events *events); /* one that was never filled, all zero, is fine */
-/* Writes steps that start at `start_us`, one number for each step of the schedule. 0, or a negative errno. */
+void events_finish(struct events *events); /* all zero, never filled, is allowed */
+/* Writes steps that start at `start_us`, one number for each step of the schedule. Returns 0 or a negative errno. */
 int events_write(const struct spw_graph *graph, const struct spw_schedule *schedule, const double *start_us, FILE *to);
 #endif

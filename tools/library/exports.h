@@ -1,4 +1,4 @@
-/* exports.h - the names that a library exports, read from its symbol table in memory. */
+/* exports.h - lists the names that a library exports, from its symbol table in memory. */
 #ifndef SPILLWAY_TOOLS_EXPORTS_H
 #define SPILLWAY_TOOLS_EXPORTS_H
 #include <link.h>
@@ -10,9 +10,10 @@ struct exports {
     unsigned long next, count;
 };
 
-/* Begins to read what dlopen() has returned; it must stay open. False when it has no table that is understood. */
+/* Begins to read a library opened with dlopen(), which must stay open. Returns false if it has no symbol table of a known
+ * kind. */
 bool exports_read(void *handle, struct exports *ret_exports);
 
-/* The next name, NULL after the last. Borrowed from the library. */
+/* Returns the next name, which belongs to the library, or NULL after the last. */
 const char *exports_next(struct exports *exports);
 #endif

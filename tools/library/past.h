@@ -1,26 +1,26 @@
-/* past.h - whether another preloaded library takes the driver's calls past ours. */
+/* past.h - finds out whether another preloaded library takes the driver's calls past ours. */
 #ifndef SPILLWAY_TOOLS_PAST_H
 #define SPILLWAY_TOOLS_PAST_H
 #include <stdbool.h>
 #include <stddef.h>
 
 enum past_way {
-    PAST_UNKNOWN, /* no driver, or one that does not start */
-    PAST_OURS,    /* a program would start CUDA without our library being asked */
-    PAST_NOT      /* ours is asked */
+    PAST_UNKNOWN, /* there is no driver, or it does not start */
+    PAST_OURS,    /* calls go past ours: a program would start CUDA without our library being asked */
+    PAST_NOT      /* calls reach ours */
 };
 
-/* How this command starts itself, behind "doctor", to try it. */
+/* How this command starts itself, after "doctor", to try it. */
 #define PAST_INSIDE "--past"
 
-/* A library of this process that answers driver calls and is none of ours; false when there is none. What is preloaded for
- * programs is loaded into this command as well. */
+/* Finds a library of this process that answers driver calls and is not ours; returns false if there is none. Libraries
+ * preloaded for programs are loaded into this command too. */
 bool past_other_library(char *ret_path, size_t size);
 
-/* Which way a program's calls would take that is started now, with the environment as it is but for `library`, which is
+/* Returns which way the calls of a program would take if it were started with this environment and with `library`
  * preloaded first; NULL: the environment has ours already. */
 enum past_way past_which_way(const char *library);
 
-/* In the other process: the exit status tells. */
+/* Runs in the other process; returns the exit status, which tells the result. */
 int past_inside(void);
 #endif

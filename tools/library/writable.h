@@ -1,14 +1,14 @@
-/* writable.h - whether a file could be written, without leaving a trace of the question. */
+/* writable.h - checks whether a file could be written, without leaving anything behind. */
 #ifndef SPILLWAY_TOOLS_WRITABLE_H
 #define SPILLWAY_TOOLS_WRITABLE_H
 #include <stdint.h>
 
-/* 0, or a negative errno. A file that is there stays as it is; one that had to be made for the question is removed. */
+/* Returns 0 or a negative errno. An existing file is not changed; one that had to be created for the check is removed. */
 int can_write(const char *path);
 
-/* The same for a file that may be a link, a pipe or a device: those are the user's own, and taken to be meant. */
+/* Does the same for a file that may be a link, a pipe or a device: the user named it, so it is accepted. */
 int can_write_to(const char *path);
 
-/* The bytes that the file system of the path's folder has left for this user. 0, or a negative errno. */
+/* Gets the bytes that this user has left on the file system of the path's folder. Returns 0 or a negative errno. */
 int room_left(const char *path, uint64_t *ret_bytes);
 #endif

@@ -8,21 +8,22 @@ struct live_entry {
     uint64_t bytes, address;
     uint32_t device, site;
     uint32_t kind;
-    uint32_t tensor; /* the reader's own; MODEL_NONE at first */
+    uint32_t tensor; /* for the reader's use; initially MODEL_NONE */
 };
 
-struct live { /* begins as zeroes */
+struct live { /* initially all zeroes */
     struct live_entry *places;
     size_t room, count, removed;
 };
 
-int live_add(struct live *live, const struct spw_record_alloc *alloc); /* 0 or -ENOMEM */
-struct live_entry *live_find(const struct live *live, uint64_t id);    /* NULL: not alive; good until the next change */
+int live_add(struct live *live, const struct spw_record_alloc *alloc); /* returns 0 or -ENOMEM */
+struct live_entry *live_find(const struct live *live, uint64_t id);    /* NULL: not alive; valid until the next change */
 void live_remove(struct live *live, uint64_t id);
 void live_clear(struct live *live);
 
-bool live_is_entry(const struct live_entry *place); /* an allocation, not an empty or a removed one's place */
+/* Returns true for an allocation, false for an empty place or one of a removed allocation. */
+bool live_is_entry(const struct live_entry *place);
 
-/* Whether an allocation counts as memory of its device. */
+/* Returns true if allocations of this kind count as memory of their device. */
 bool live_is_of_device(uint32_t kind);
 #endif

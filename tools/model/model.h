@@ -1,8 +1,8 @@
-/* model.h - a trace as the tools see it: who ran, what the run needed, and one iteration in full.
+/* model.h - a trace as the tools see it: which process ran, what the run needed, and one iteration in full.
  *
- * A trace may be long, an iteration is not: the file is read twice, first for definitions, totals and where iterations
- * begin, then for the one iteration that is looked at. Memory is bounded by the definitions, the live allocations and that
- * iteration, not by the length of the trace. Everything here is owned by the model. */
+ * A trace may be long, an iteration is not. So the file is read twice: first for definitions, totals and where
+ * iterations begin, then for the one iteration that is examined. Memory is bounded by the definitions, the live
+ * allocations and that iteration, not by the length of the trace. The model owns everything here. */
 #ifndef SPILLWAY_TOOLS_MODEL_H
 #define SPILLWAY_TOOLS_MODEL_H
 #include <stdbool.h>
@@ -17,15 +17,15 @@
 struct model_device {
     uint32_t ordinal;
     char *name;
-    uint64_t total_bytes, free_bytes, budget_bytes; /* at the start; budget 0: none */
-    uint64_t peak_bytes;                            /* most that was allocated at once in the run */
-    uint64_t peak_op;                               /* operations before that moment */
+    uint64_t total_bytes, free_bytes, budget_bytes; /* total, free: at the start; budget 0: none */
+    uint64_t peak_bytes;                            /* most bytes allocated at once in the run */
+    uint64_t peak_op;                               /* number of operations before that moment */
     uint64_t live_bytes_at_end;
-    struct spw_record_machine machine; /* what the run within a budget takes into account; 0: not known */
+    struct spw_record_machine machine; /* what the run within a budget uses; 0: unknown */
 };
 
 struct model_function {
-    char *name;     /* as the driver gives it */
+    char *name;     /* as the driver returns it */
     char *readable; /* demangled, without parameters */
     bool parsed;
     uint64_t launches;
@@ -41,7 +41,7 @@ struct model_module {
 struct model_site { /* a call stack, innermost first */
     uint32_t count;
     uint64_t *frames;
-    uint64_t allocations, bytes; /* over the run */
+    uint64_t allocations, bytes; /* totals of the run */
 };
 
 struct model_stream {
@@ -52,27 +52,29 @@ struct model_stream {
 struct model_shape { /* an iteration that repeats */
     uint32_t id;
     uint64_t length;   /* operations */
-    uint64_t count;    /* iterations of it that the trace has complete */
-    uint64_t first_op; /* of the first and of the last of them */
+    uint64_t count;    /* complete iterations of it in the trace */
+    uint64_t first_op; /* first operations of the first and the last of them */
     uint64_t last_op;
-    uint64_t time_ns; /* host time of one: median */
+    uint64_t time_ns; /* median of their host times */
 };
 
-struct model_refusal {   /* a kernel that a run within a budget does not compute again */
-    uint32_t device;     /* ordinal */
-    char *kernel;        /* its name as the driver gives it, or the beginning of a long one; or a kind of call */
+struct model_refusal { /* a kernel that a run within a budget does not replay */
+    uint32_t device;   /* ordinal */
+    /* Its name as the driver returns it, or the beginning of a long one; or a kind of call. */
+    char *kernel;
     char *readable;      /* the same, demangled */
-    char *reason, *text; /* a name; a sentence that goes on from the kernel's name */
+    char *reason, *text; /* a name; a sentence that continues after the kernel's name */
     uint32_t operations; /* of an iteration */
-    uint64_t bytes;      /* that they made and that are wanted later: copied or kept */
+    uint64_t bytes;      /* made by them and needed later: copied or kept */
 };
 
-enum model_category {                   /* guessed from life and use, and always called a guess */
-                      MODEL_PARAMETER,  /* lives on; read by many operations, written by the last part of the iteration */
+enum model_category { /* guessed from lifetime and use, and always called a guess */
+                      /* Lives on; read by many operations, written in the last part of the iteration. */
+                      MODEL_PARAMETER,
                       MODEL_GRADIENT,   /* of a parameter's size; written late, read by the update */
-                      MODEL_OPTIMIZER,  /* lives on; touched by the update alone */
+                      MODEL_OPTIMIZER,  /* lives on; only the update touches it */
                       MODEL_ACTIVATION, /* made in the first half, used again in the second */
-                      MODEL_WORKSPACE,  /* touched by one operation, or a few next to each other */
+                      MODEL_WORKSPACE,  /* touched by one operation, or by a few adjacent ones */
                       MODEL_INPUT,      /* filled from the host, then read */
                       MODEL_OTHER,
                       MODEL_CATEGORIES
@@ -84,74 +86,76 @@ struct model_tensor { /* an allocation that is alive in the iteration */
     uint64_t bytes, address;
     uint32_t device;
     enum spw_alloc_kind kind;
-    uint32_t site;   /* index into sites, MODEL_NONE when unknown */
+    uint32_t site;   /* index into sites; MODEL_NONE: unknown */
     bool persistent; /* alive before the first and after the last operation */
-    uint32_t alloc_before,
-        free_after;   /* operations of the iteration, as in spillway-iteration/1; persistent: 0 and the last */
-    uint32_t ordinal; /* k-th allocation of the iteration; MODEL_NONE for what was there before */
+    /* Operations of the iteration, as in spillway-iteration/1; persistent: 0 and the last. */
+    uint32_t alloc_before, free_after;
+    uint32_t ordinal; /* k-th allocation of the iteration; MODEL_NONE: it existed before */
     enum model_category category;
     uint32_t use_count;           /* operations that touch it */
     uint32_t first_use, last_use; /* MODEL_NONE: never used */
-    uint32_t first_write;         /* who makes it: operation, MODEL_NONE */
-    uint64_t longest_idle_ns;     /* between two uses next to each other (over the boundary, for what lives on) */
-    uint32_t idle_from, idle_to;  /* these two uses */
+    uint32_t first_write;         /* the operation that makes it; MODEL_NONE: none */
+    uint64_t longest_idle_ns;     /* between two successive uses (across the boundary, for one that lives on) */
+    uint32_t idle_from, idle_to;  /* those two uses */
     bool lives_on;                /* allocated in the iteration, and not freed in it */
-    bool gone;                    /* freed before the first operation; none of these is left when the model is complete */
-    bool certain_writes; /* only copies and sets, whose ends are known, touch it; else touches may be reads or writes */
+    bool gone;                    /* freed before the first operation; a complete model has none of these */
+    /* Only copies and sets, whose ends are known, touch it; otherwise touches may be reads or writes. */
+    bool certain_writes;
 };
 
 struct model_touch {
     uint32_t tensor; /* index */
     uint64_t offset, bytes;
     enum spw_access access;
-    bool believed; /* it reads; that it does not write as well was observed, and nothing else says so */
+    bool believed; /* it reads, and probably does not write: only observation says so */
 };
 
 struct model_op {
     enum spw_op_kind kind;
-    uint32_t function; /* index, MODEL_NONE */
+    uint32_t function; /* index; MODEL_NONE: none */
     uint32_t stream;   /* index */
     uint64_t number;   /* in the trace */
-    uint64_t time_ns;  /* of the call, host */
+    uint64_t time_ns;  /* host time of the call */
     bool timed;
-    uint64_t start_ns, duration_ns; /* on the device, start from the iteration's first; valid when timed */
-    uint64_t share_ns;              /* of duration_ns, in which no other that began before was going on */
+    uint64_t start_ns, duration_ns; /* on the device; start relative to the iteration's first; valid if timed */
+    /* The part of duration_ns in which no operation that began earlier was running. */
+    uint64_t share_ns;
     uint64_t bytes;
     uint32_t grid[3], block[3], shared_bytes;
     bool captured, synchronous, everything;
-    uint32_t first_touch, touch_count; /* into touches; each tensor once */
-    uint64_t live_bytes;               /* of all devices together, while it runs */
+    uint32_t first_touch, touch_count; /* in touches; each tensor at most once */
+    uint64_t live_bytes;               /* of all devices, while it runs */
 };
 
 enum model_phase_kind { MODEL_FORWARD, MODEL_BACKWARD, MODEL_UPDATE, MODEL_PHASES };
 
-struct model_phase { /* operations [first, end); guessed: forward until memory stops growing, update from where optimizer
-                        state is used */
+/* Operations [first, end). Guessed: forward until memory stops growing, update from where optimizer state is used. */
+struct model_phase {
     uint32_t first, end;
     uint64_t peak_bytes, duration_ns;
 };
 
 struct model_wait {
     enum spw_wait_kind kind;
-    uint32_t before; /* operation of the iteration that comes next */
+    uint32_t before; /* the next operation of the iteration */
     uint64_t time_ns, duration_ns;
 };
 
 struct symbols;
 
 struct model {
-    /* the run */
+    /* The run. */
     uint32_t pid, rank;
     uint64_t started_unix_ns;
     char *mode, *version, *command, *host;
-    bool ended;    /* by itself; else the trace was cut off */
+    bool ended;    /* it ended by itself; else the trace was cut off */
     uint64_t lost; /* records that could not be written */
     uint64_t duration_ns, ops, allocs, frees, waits, waited_ns;
     uint64_t op_count[SPW_OP_KINDS], op_bytes[SPW_OP_KINDS];
     struct model_device *devices;
     uint32_t device_count;
     struct model_function *functions;
-    uint32_t function_count; /* index is the trace's id; 0 is nobody's */
+    uint32_t function_count; /* the index is the trace's id; 0 is unused */
     struct model_module *modules;
     uint32_t module_count; /* likewise */
     struct model_site *sites;
@@ -160,10 +164,10 @@ struct model {
     uint32_t stream_count; /* likewise */
     struct model_shape *shapes;
     uint32_t shape_count;
-    struct model_refusal *refusals; /* by device, as they were told last */
+    struct model_refusal *refusals; /* by device, the latest list of each */
     uint32_t refusal_count;
 
-    /* the iteration; iteration_count is 0 when none was found */
+    /* The iteration; iteration_count is 0 if none was found. */
     uint32_t shape;    /* index into shapes */
     uint64_t first_op; /* in the trace */
     struct model_op *iteration;
@@ -175,41 +179,42 @@ struct model {
     struct model_wait *iteration_waits;
     uint32_t iteration_wait_count;
     struct model_phase phases[MODEL_PHASES];
-    bool timed;            /* all operations of the iteration are, but captured ones, which take no time */
-    uint64_t iteration_ns; /* device time from the first start to the last end, or host time where not timed */
-    uint64_t compute_ns;   /* sum of the durations of what is no copy between host and device */
-    uint64_t persistent_bytes, peak_bytes; /* over the iteration, all devices */
+    bool timed;                            /* all its operations are, except captured ones, which take no time */
+    uint64_t iteration_ns;                 /* device time from the first start to the last end, or host time if not timed */
+    uint64_t compute_ns;                   /* sum of the durations of all but copies between host and device */
+    uint64_t persistent_bytes, peak_bytes; /* in the iteration, all devices together */
     uint32_t peak_at;                      /* operation */
 
-    struct symbols *symbols; /* symbols.h; made when first needed */
+    struct symbols *symbols; /* symbols.h; created when first needed */
     char **site_names;       /* likewise */
 };
 
 struct model_options {
-    bool partial; /* report what could be read of a damaged file */
-    uint64_t
-        at_op; /* the iteration that holds this operation; MODEL_NO_OP: the best one (timed, of the most frequent shape) */
-    void (*progress)(void *context, uint64_t done, uint64_t all); /* bytes of the file over both passes; NULL: none */
+    bool partial; /* return what could be read of a damaged file */
+    /* The operation whose iteration is wanted; MODEL_NO_OP: the best one (timed, of the most frequent shape). */
+    uint64_t at_op;
+    /* Bytes of the file in both passes; NULL: not called. */
+    void (*progress)(void *context, uint64_t done, uint64_t all);
     void *context;
 };
 
-/* 0 and *ret_model; else negative and the problem: -EBADMSG for a damaged file (with `partial` what could be read is there
- * too, and the result is -EBADMSG all the same), else an errno. */
+/* Reads a trace. Returns 0 and *ret_model, or a negative errno and the problem. -EBADMSG: the file is damaged; with
+ * `partial`, *ret_model has what could be read, and the result is still -EBADMSG. */
 int model_read(const char *path, const struct model_options *options, struct model **ret_model,
                struct spw_trace_problem *ret_problem);
 void model_free(struct model *model);
 
-/* Where an address of a stack lies, for people: function, file and line where debug information is at hand (libdw), else the
- * nearest symbol, else "file+0x…". Kept by the model. */
+/* Returns where an address of a stack lies, for people: function, file and line if there is debug information (libdw),
+ * else the nearest symbol, else "file+0x…". The model keeps the text. */
 const char *model_frame_text(struct model *model, uint64_t frame);
 
-/* What an operation is called: the kernel's readable name, or what it copies. */
+/* Returns the name of an operation: the kernel's readable name, or what it copies. */
 const char *model_op_name(const struct model *model, const struct model_op *op);
 
-/* The frame that says most: the innermost that is neither the CUDA runtime's nor an allocator's (malloc-like wrappers of
- * frameworks are skipped by name). MODEL_NONE site or nothing known: "unknown". */
+/* Returns the most informative frame: the innermost one that belongs neither to the CUDA runtime nor to an allocator
+ * (malloc-like wrappers of frameworks are skipped by name). "unknown" for site MODEL_NONE or if nothing is known. */
 const char *model_site_text(struct model *model, uint32_t site);
 
-/* The same, and before it the frame that tells it from all other sites of the iteration (site_names.h). */
+/* Returns that frame, preceded by the frame that distinguishes the site from all others of the iteration (site_names.h). */
 const char *model_site_name(struct model *model, uint32_t site);
 #endif

@@ -1,50 +1,49 @@
-/* model_parts.h - a trace is looked at twice: at all of it for definitions, totals and where its iterations are, then at one
- * iteration in full. The inside of model.h. */
+/* model_parts.h - declares the inside of model.h: the first pass reads all of a trace for definitions, totals and
+ * iterations; the second pass reads one iteration in full. */
 #ifndef SPILLWAY_TOOLS_MODEL_PARTS_H
 #define SPILLWAY_TOOLS_MODEL_PARTS_H
 #include "model.h"
 
-/* ---- the first look ---- */
+/* ---- the first pass ---- */
 
 struct model_span { /* an iteration that was found: operations [first, end) */
     uint64_t first, end;
-    uint32_t shape; /* the detector's id; when all is read, the index into the model's shapes */
+    uint32_t shape; /* the detector's id; at the end of the pass, the index into the model's shapes */
     uint64_t time_ns;
 };
 
 struct model_run {
     struct model_span *spans; /* in order */
     size_t span_count, span_room;
-    uint8_t *timed; /* bit per operation that has a duration */
+    uint8_t *timed; /* one bit per operation: it has a duration */
     uint64_t timed_bytes;
 };
 
-/* Reads all of the trace into the run's part of the model. 0, -ENOMEM, or -EBADMSG when it met damage (what could be read is
- * there). `progress` is told of bytes as they are read. */
+/* Reads all of the trace into the run's part of the model. Returns 0, -ENOMEM, or -EBADMSG if it found damage (what could
+ * be read is there). `progress` gets the bytes read so far. */
 int model_run_read(struct spw_trace_reader *reader, struct model *model, struct model_run *ret_run, bool partial,
                    struct spw_trace_problem *ret_problem, void (*progress)(void *context, uint64_t bytes), void *context);
 void model_run_free(struct model_run *run);
 
-/* Makes the model's shapes from the run's spans, in the order of their first, and gives the spans their indexes. 0 or
- * -ENOMEM.
- */
+/* Makes the model's shapes from the run's spans, in the order of their first spans, and gives the spans their indexes.
+ * Returns 0 or -ENOMEM. */
 int model_shapes(struct model *model, struct model_run *run);
 
 bool model_run_is_timed(const struct model_run *run, uint64_t op);
-/* Frees what one holds. */
+/* Frees the members of one refusal. */
 void model_refusal_clear(struct model_refusal *refusal);
 
-/* ---- the second look ---- */
+/* ---- the second pass ---- */
 
-/* Reads operations [first, end) with what they touch into the model. 0 or -ENOMEM; damage was met in the first look already
- * and is passed over here. */
+/* Reads operations [first, end) and their touches into the model. Returns 0 or -ENOMEM; damage was found in the first
+ * pass already and is ignored here. */
 int model_iteration_read(struct spw_trace_reader *reader, struct model *model, uint64_t first, uint64_t end,
                          void (*progress)(void *context, uint64_t bytes), void *context);
 
-/* Fills in the share of the iteration's time that each operation takes: all together they take the time in which anything
- * goes on (model_share.c). 0 or -ENOMEM. */
+/* Sets each operation's share of the iteration's time: together the shares are the time in which any operation runs
+ * (model_share.c). Returns 0 or -ENOMEM. */
 int model_share_time(struct model_op *ops, uint32_t count);
 
-/* Fills in phases and categories from what the iteration does (model_guess.c). 0 or -ENOMEM. */
+/* Guesses phases and categories from what the iteration does (model_guess.c). Returns 0 or -ENOMEM. */
 int model_guess(struct model *model);
 #endif

@@ -1,9 +1,9 @@
-/* model_slabs.h - what a run within a budget takes for the small allocations of an iteration. */
+/* model_slabs.h - computes what a run within a budget needs for the small allocations of an iteration. */
 #ifndef SPILLWAY_TOOLS_MODEL_SLABS_H
 #define SPILLWAY_TOOLS_MODEL_SLABS_H
 #include "model.h"
 
-/* The bytes of its slabs. `is_there`: by tensor, whether it is on the device. 0 where the machine is not known, or memory
- * lacks. */
+/* Returns the bytes of its slabs; 0 if the machine is unknown, or without memory. `is_there`: by tensor, whether it is on
+ * the device. */
 uint64_t model_slab_bytes(const struct model *m, const bool *is_there, const struct spw_record_machine *machine);
 #endif

@@ -1,10 +1,10 @@
-/* open_model.h - reads a trace for a command: with progress, and problems said in one line. */
+/* open_model.h - reads a trace for a command, with progress, and reports problems in one line. */
 #ifndef SPILLWAY_TOOLS_OPEN_MODEL_H
 #define SPILLWAY_TOOLS_OPEN_MODEL_H
 #include "model.h"
 
-/* Reads the trace. 0; EXIT_USAGE when the file is no whole trace, with "spillway: FILE: offset N: REASON" on stderr, and
- * *ret_model all the same where `partial` was asked for and something could be read, else NULL; EXIT_FAILURE when memory is
- * short. */
+/* Reads the trace. Returns 0; EXIT_FAILURE without memory; EXIT_USAGE if the file is no complete trace, with "spillway:
+ * FILE: offset N: REASON" on stderr. In that case *ret_model is set if `partial` was asked for and something could be
+ * read, else NULL. */
 int open_model(const char *path, bool partial, uint64_t at_op, struct model **ret_model);
 #endif

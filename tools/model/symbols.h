@@ -1,16 +1,16 @@
-/* symbols.h - addresses of a traced process as people read them. */
+/* symbols.h - shows addresses of a traced process as text. */
 #ifndef SPILLWAY_TOOLS_SYMBOLS_H
 #define SPILLWAY_TOOLS_SYMBOLS_H
 #include "model.h"
 
 struct symbols;
 
-/* Borrows the modules. NULL: no memory; then every address is shown as a number. */
+/* Borrows the modules. Returns NULL without memory; then every address is shown as a number. */
 struct symbols *symbols_create(const struct model_module *modules, uint32_t count);
-void symbols_destroy(struct symbols *symbols); /* NULL is fine */
+void symbols_destroy(struct symbols *symbols); /* NULL is allowed */
 
-/* "function (file.c:12)" where the file is still what was traced (its build id is compared) and has debug information;
- * "function+0x12 in libx.so" with symbols only; "libx.so+0x1234" otherwise. Kept until destroyed. A return address is
- * taken for the call before it. */
+/* Returns "function (file.c:12)" if the file is still the one that was traced (the build ids are compared) and has debug
+ * information; "function+0x12 in libx.so" with symbols only; else "libx.so+0x1234". The text is kept until `symbols` is
+ * destroyed. A return address stands for the call before it. */
 const char *symbols_text(struct symbols *symbols, uint64_t address);
 #endif

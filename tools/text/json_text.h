@@ -1,7 +1,7 @@
-/* json_text.h - a JSON text together with its lines: what is wrong in it is said as FILE:LINE: PATH: expected WHAT.
+/* json_text.h - a JSON text with its lines, so that errors are reported as FILE:LINE: PATH: expected WHAT.
  *
- * jansson tells no positions of values. The text is kept, and the line of a path is looked for in it when it is asked for.
- */
+ * jansson does not give the positions of values. So the text is kept, and the line of a path is searched in it when
+ * needed. */
 #ifndef SPILLWAY_TOOLS_JSON_TEXT_H
 #define SPILLWAY_TOOLS_JSON_TEXT_H
 #include <jansson.h>
@@ -9,8 +9,8 @@
 #include <stdio.h>
 
 struct json_text {
-    const char *file; /* what it is called in messages; borrowed */
-    char *text;       /* NULL: the values were made by a program, and have no lines */
+    const char *file; /* its name in messages; borrowed */
+    char *text;       /* NULL: a program made the values, which have no lines */
     size_t bytes;
     json_t *root; /* an object */
 };
@@ -20,23 +20,23 @@ struct json_problem {
     char message[512];
 };
 
-/* Takes in a text that holds one object. 0; -EINVAL: it holds something else; -ENOMEM. `ret_problem` is filled whenever the
- * result is not 0, here and below. */
+/* Parses a text that contains one object. Returns 0; -EINVAL: it contains something else; -ENOMEM. Here and below,
+ * `ret_problem` is set whenever the result is not 0. */
 int json_text_parse(const char *file, const char *text, size_t bytes, struct json_text *ret_text,
                     struct json_problem *ret_problem);
-/* The same with all that a stream gives; besides, a negative errno where it cannot be read, -EFBIG where there is no end to
- * it. */
+/* Does the same with the contents of a stream. Also returns a negative errno if it cannot be read, and -EFBIG if it is
+ * too long. */
 int json_text_read(const char *file, FILE *from, struct json_text *ret_text, struct json_problem *ret_problem);
-/* Takes over an object that was made by a program. NULL counts as no memory. */
+/* Takes over an object that a program has made. NULL counts as no memory. */
 int json_text_made(const char *file, json_t *root, struct json_text *ret_text, struct json_problem *ret_problem);
-void json_text_finish(struct json_text *text); /* one that was never filled, all zero, is fine */
+void json_text_finish(struct json_text *text); /* all zero, never filled, is allowed */
 
-/* Fills `ret_problem` with what is wrong at `path` ("ops[12].reads[3]"; "" is the whole). The result is -EINVAL. */
+/* Fills `ret_problem` with an error at `path` ("ops[12].reads[3]"; "" is the whole). Returns -EINVAL. */
 __attribute__((format(printf, 4, 5))) int json_text_refuse(const struct json_text *text, struct json_problem *ret_problem,
                                                            const char *path, const char *expected, ...);
-int json_text_no_memory(const struct json_text *text, struct json_problem *ret_problem); /* likewise; -ENOMEM */
+int json_text_no_memory(const struct json_text *text, struct json_problem *ret_problem); /* likewise; returns -ENOMEM */
 
-/* The line, from 1 on, on which what `path` names begins; where there is no such thing, on which the innermost of what is
- * around it begins. 0 for values without lines. */
+/* Returns the line, from 1 on, where the value at `path` begins; if there is none, where the innermost value around it
+ * begins. 0 for values without lines. */
 size_t json_text_line(const struct json_text *text, const char *path);
 #endif

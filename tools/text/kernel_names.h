@@ -1,12 +1,13 @@
-/* kernel_names.h - what a kernel is called, for people. */
+/* kernel_names.h - makes names of kernels for people. */
 #ifndef SPILLWAY_TOOLS_KERNEL_NAMES_H
 #define SPILLWAY_TOOLS_KERNEL_NAMES_H
 
-/* "space::f<float>" of a mangled symbol, without result and parameters; what is no such symbol as it is. The caller's; NULL:
- * no memory. */
+/* Returns "space::f<float>" for a mangled symbol, without result and parameters; other texts are returned as they are.
+ * The caller frees it; NULL without memory. */
 char *kernel_readable_name(const char *symbol);
 
-/* "f<MulFunctor>" of a readable name: without name spaces, and of a template's arguments the word alone that says most.
- * Different kernels may get the same one. What is no name of C++ as it is. The caller's; NULL: no memory. */
+/* Returns "f<MulFunctor>" for a readable name: without name spaces, and with only the most informative word of a
+ * template's arguments. Different kernels may get the same name. A text that is no C++ name is returned as it is. The
+ * caller frees it; NULL without memory. */
 char *kernel_short_name(const char *readable);
 #endif

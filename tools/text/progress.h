@@ -1,12 +1,12 @@
-/* progress.h - how far a long piece of work has come: one line on a terminal, nothing anywhere else. */
+/* progress.h - shows the progress of a long task: one line on a terminal, nothing anywhere else. */
 #ifndef SPILLWAY_TOOLS_PROGRESS_H
 #define SPILLWAY_TOOLS_PROGRESS_H
 #include <stdint.h>
 
-/* `done` of `all`; shown at most ten times a second, and only once the work has taken a second. `context` is what is being
- * done, as text. */
+/* Shows `done` of `all`, at most ten times a second, and only once the task has taken a second. `context` is the name of
+ * the task. */
 void progress_show(void *context, uint64_t done, uint64_t all);
 
-/* Takes the line away. */
+/* Removes the line. */
 void progress_end(void);
 #endif
