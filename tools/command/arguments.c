@@ -1,4 +1,4 @@
-/* arguments.c - what the name of an argument says, and a text's first sentence. */
+/* arguments.c - interprets the name of an argument, and finds a text's first sentence. */
 #include <ctype.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* commands.c - the table of commands: found by name, or by a name that is nearly right, and their options one by one. */
+/* commands.c - holds the table of commands, found by an exact or a similar name, and lists their options one by one. */
 #include "commands.h"
 
 #include <stdint.h>
@@ -23,7 +23,7 @@ const struct command *command_nearest(const char *name)
 {
     const struct command *nearest = NULL;
     size_t length = strlen(name);
-    unsigned best = (unsigned)(length + 1) / 2 + 1; /* half of the letters may differ, two of three */
+    unsigned best = (unsigned)(length + 1) / 2 + 1; /* half of the letters may differ; of three letters, two */
     for (size_t i = 0; i < command_count; i++) {
         unsigned distance = spw_spelling_distance(name, length, commands[i].name, strlen(commands[i].name));
         if (distance < best) {
@@ -36,7 +36,7 @@ const struct command *command_nearest(const char *name)
 
 /* ---- options ---- */
 
-/* What argp adds to every command. */
+/* The options that argp adds to every command. */
 static const struct argp_option added[] = {
     {.name = "help", .key = '?', .doc = "Give this help list"},
     {.name = "usage", .key = 0x2000, .doc = "Give a short usage message"},

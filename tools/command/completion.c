@@ -1,5 +1,5 @@
-/* completion.c - writes, for each shell, what the commands and options are and what their values may be; how they are
- * completed stands in completions/. */
+/* completion.c - writes, for each shell, the commands, the options and their possible values; completions/ contains how
+ * they are completed. */
 #include <string.h>
 
 #include "texts.h"
@@ -9,7 +9,7 @@ enum { TEXT = 512 };
 static const char own_options[] = "--help --version";
 static const char own_commands[] = "help";
 
-/* In single quotes, as all three shells take them. `also` are letters that get a backslash. */
+/* Writes a text in single quotes, as all three shells take it. Letters in `also` get a backslash. */
 static void put_quoted(FILE *to, const char *text, const char *also)
 {
     fputc('\'', to);
@@ -79,7 +79,7 @@ void complete_bash(FILE *to)
 
 /* ---- zsh ---- */
 
-/* The action that completes a value, behind the last colon of _arguments. */
+/* Writes the action that completes a value, after the last colon of _arguments. */
 static void zsh_action(FILE *to, const char *name)
 {
     static const char *const actions[] = {"", " ", "_files", "_files -g \"*.trace\"", "_spillway_pids", "_command_names -e"};
@@ -141,7 +141,7 @@ void complete_zsh(FILE *to)
 
 /* ---- fish ---- */
 
-/* How `complete` is to find a value; words if there are any. */
+/* Writes how `complete` finds a value, or the words if there are any. */
 static void fish_action(FILE *to, const char *name)
 {
     static const char *const actions[] = {"",

@@ -1,4 +1,4 @@
-/* main.c - the spillway command: finds out which of its commands is meant. */
+/* main.c - the spillway command: finds the command to run. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,13 +46,13 @@ static int refuse(const char *name)
 
 static int start(const struct command *command, int argc, char **argv)
 {
-    static char full_name[64]; /* how argp's messages call it */
+    static char full_name[64]; /* the name in argp's messages */
     snprintf(full_name, sizeof(full_name), "spillway %s", command->name);
     argv[0] = full_name;
     return command->run(argc, argv);
 }
 
-/* `spillway help COMMAND`: as the command's own --help. */
+/* Runs `spillway help COMMAND` as the command's own --help. */
 static int help(int argc, char **argv)
 {
     const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;

@@ -1,4 +1,4 @@
-/* man.c - writes the man pages: spillway(1) of the tables of commands and settings, and one page for each command. */
+/* man.c - writes the man pages: spillway(1) from the tables of commands and settings, and one page for each command. */
 #include <ctype.h>
 #include <stdint.h>
 #include <string.h>
@@ -6,7 +6,8 @@
 #include "settings.h"
 #include "texts.h"
 
-/* As man(7) wants it: a hyphen that is meant as one, and nothing at the beginning of a line that is taken for a request. */
+/* Escapes text for man(7): hyphens that are meant as such, and characters at the beginning of a line that would be a
+ * request. */
 static void put(FILE *to, const char *text, size_t length)
 {
     bool first = true;
@@ -42,7 +43,7 @@ static void put_head(FILE *to, const char *command, const char *help)
     fputc('\n', to);
 }
 
-/* The name of a value: what stands for something leans, what is meant as it is is bold. */
+/* Writes the name of a value: words that stand for a value in italics, literal ones in bold. */
 static void put_value(FILE *to, const char *value)
 {
     for (const char *at = value; *at;) {
@@ -77,7 +78,7 @@ static void put_option(FILE *to, const struct argp_option *option)
     fputs(".\n", to);
 }
 
-/* What argp prints behind the options, a paragraph each; the exit status is a section of its own. */
+/* Writes what argp prints after the options, a paragraph each; the exit status gets a section of its own. */
 static void put_notes(FILE *to, const char *text)
 {
     static const char status[] = "Exit status: ";

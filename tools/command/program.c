@@ -1,5 +1,5 @@
-/* program.c - the program that is to be run: where it is, what keeps it from starting, and what keeps the library from what
- * it starts. */
+/* program.c - checks the program to be run: where it is, what prevents it from starting, and what keeps the library away
+ * from the processes that it starts. */
 #include "program.h"
 
 #include <ctype.h>
@@ -40,9 +40,9 @@ bool program_find(const char *name, char *ret_path, size_t size)
     return false;
 }
 
-/* ---- programs that pass nothing on ---- */
+/* ---- programs that do not pass LD_PRELOAD on ---- */
 
-/* Those that hand what they start to somebody else, or to an environment made anew. */
+/* Returns true for programs that hand the command to another process, or to a fresh environment. */
 static bool starts_elsewhere(const char *name)
 {
     static const char *const names[] = {"sudo", "doas", "pkexec", "docker", "podman", "kubectl", "ssh"};
@@ -52,7 +52,7 @@ static bool starts_elsewhere(const char *name)
     return false;
 }
 
-/* The loader forgets LD_PRELOAD where a program gets another user's rights. */
+/* The loader ignores LD_PRELOAD if a program gets another user's rights. */
 static bool changes_user(const char *path)
 {
     struct stat file;
@@ -81,7 +81,7 @@ static bool is_python(const char *name)
     return length > 3 && !strcmp(name + length - 3, ".py");
 }
 
-/* NAME=value, which a shell takes for a variable only where a command begins. */
+/* Returns true for NAME=value, which a shell takes for a variable only at the beginning of a command. */
 static bool is_variable(const char *name)
 {
     const char *at = name;

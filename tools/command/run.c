@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define MAX_SETTINGS 32
-#define FIRST_KEY    0x1000 /* option keys beyond any character: one per setting, in the table's order */
+#define FIRST_KEY    0x1000 /* option keys beyond all characters: one per setting, in the table's order */
 
 struct request {
     const char *values[MAX_SETTINGS]; /* by index of the table; NULL: not given */
@@ -26,7 +26,7 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     struct request *request = state->input;
     switch (key) {
     case ARGP_KEY_ARG:
-        return ARGP_ERR_UNKNOWN; /* the command and all that follows, as ARGP_KEY_ARGS */
+        return ARGP_ERR_UNKNOWN; /* the command and everything after it, as ARGP_KEY_ARGS */
     case ARGP_KEY_ARGS:
         request->command = state->argv + state->next;
         state->next = state->argc;
@@ -41,13 +41,14 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     return 0;
 }
 
-/* One that is off unless it is asked for may be given without a value. */
+/* Returns true for a switch that is off by default; it may be given without a value. */
 static bool is_plain_switch(const struct spw_setting *s)
 {
     return !strcmp(s->value, "on|off") && !strcmp(s->fallback, "off");
 }
 
-/* The options of the table of settings, as argp wants them, made once. The texts live as long as the process. */
+/* Returns the options of the table of settings as argp needs them, made once. The texts are valid for the life of the
+ * process. */
 static const struct argp_option *make_options(void)
 {
     static struct argp_option options[MAX_SETTINGS + 1];
@@ -67,7 +68,8 @@ static const struct argp_option *make_options(void)
     return options;
 }
 
-/* An option stands for its variable: what is checked here is what the library will read. 0 or -EINVAL. */
+/* Applies options to their variables, so that the values checked here are those that the library will read. Returns 0 or
+ * -EINVAL. */
 static int apply_settings(const struct request *request, struct spw_settings *settings)
 {
     char message[1024];
@@ -87,8 +89,9 @@ static int apply_settings(const struct request *request, struct spw_settings *se
     return r;
 }
 
-/* Makes the file in a variable's value, which begins after the first `before` if that is not 0, absolute: a program that a
- * shell starts from elsewhere is meant to write to the same one. 0, or -1 when memory is short. */
+/* Makes the file name in a variable's value absolute, since a program that a shell starts in another folder should write
+ * to the same file. `before`: the name begins after the first such character; 0: at the beginning. Returns 0, or -1
+ * without memory. */
 static int name_file_from_here(const char *variable, char before, bool percent)
 {
     const char *value = getenv(variable);
@@ -98,7 +101,7 @@ static int name_file_from_here(const char *variable, char before, bool percent)
         return 0;
     file += before != 0;
 
-    char escaped[2 * PATH_MAX], *to = escaped; /* a % in the folder's name is no placeholder */
+    char escaped[2 * PATH_MAX], *to = escaped; /* a % in the folder's name is not a placeholder */
     for (const char *at = here; *at; at++) {
         *to++ = *at;
         if (percent && *at == '%')
@@ -112,7 +115,7 @@ static int name_file_from_here(const char *variable, char before, bool percent)
     return r;
 }
 
-/* Makes the loader give the program our library. 0, or -1 with a message on stderr. */
+/* Makes the loader give the program our library. Returns 0, or -1 with a message on stderr. */
 static int preload(void)
 {
     char library[PATH_MAX];
@@ -129,7 +132,7 @@ static int preload(void)
     return preload_library(library);
 }
 
-/* Whether the trace can be written is said before the program starts: a run of hours is not to end without one. */
+/* Checks before the program starts whether the trace can be written, so that a run of hours does not end without one. */
 static int check_trace_file(const struct spw_settings *settings)
 {
     int r = can_write(settings->trace_file);
@@ -139,7 +142,7 @@ static int check_trace_file(const struct spw_settings *settings)
     return r;
 }
 
-/* The same for the summary, which has nobody to tell when it cannot be written at the end. */
+/* Does the same for the summary: at the end nobody could be told that it cannot be written. */
 static int check_summary_file(const struct spw_settings *settings)
 {
     int r = settings->summary[0] ? can_write_to(settings->summary) : 0;
@@ -149,8 +152,8 @@ static int check_summary_file(const struct spw_settings *settings)
     return r;
 }
 
-/* A budget that would not be kept is said before the program starts; a program that asked for none runs as if we were not
- * there. After preload(): tried is what the program would get. */
+/* Refuses a budget that would not be kept, before the program starts; a program without a budget runs as if we were not
+ * there. To be called after preload(), since it tries what the program would get. */
 static int check_other_library(const struct spw_settings *settings)
 {
     char other[PATH_MAX];

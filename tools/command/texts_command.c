@@ -27,7 +27,7 @@ static void print_settings(FILE *to)
     }
 }
 
-/* Who runs under spillway, one a line, with a tab between number and command. */
+/* Prints the processes that run under spillway, one a line, with a tab between pid and command. */
 static void print_pids(FILE *to)
 {
     enum { PROCESSES = 64 };

@@ -1,4 +1,4 @@
-/* diff.c - `spillway diff`: holds two traced runs against each other. */
+/* diff.c - `spillway diff`: compares two traced runs. */
 #include <argp.h>
 #include <errno.h>
 #include <stdlib.h>

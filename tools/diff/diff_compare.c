@@ -1,4 +1,4 @@
-/* diff_compare.c - makes tables of two models: each figure, category, site and operation once, with both its values. */
+/* diff_compare.c - makes tables from two models: each figure, category, site and operation once, with both values. */
 #include "diff_model.h"
 
 #include <errno.h>
@@ -103,7 +103,7 @@ static int figure(struct diff *d, const char *name, enum diff_unit unit, const u
     return 0;
 }
 
-/* Of the iteration: operations and bytes of one kind. */
+/* Sums up the iteration's operations and bytes of one kind. */
 static void sum_kind(const struct model *m, enum spw_op_kind kind, uint64_t *ret_count, uint64_t *ret_bytes)
 {
     *ret_count = *ret_bytes = 0;
@@ -219,7 +219,7 @@ static int add_operations(struct diff *d, int side, struct diff_names *rows, con
     return 0;
 }
 
-/* Of iterations every operation by its name; of runs the kernels, which are all that is counted by name. */
+/* Compares operations: of iterations, each by its name; of runs, the kernels, since only these are counted by name. */
 static int compare_operations(struct diff *d)
 {
     struct diff_names rows = {0};
@@ -238,7 +238,7 @@ static int compare_operations(struct diff *d)
     return r;
 }
 
-/* Where nothing else is known of a row, what counts is all there is. */
+/* Copies the counts to the totals of rows for which nothing else is known. */
 static void complete(struct diff_table *t)
 {
     for (size_t i = 0; i < t->count; i++) {

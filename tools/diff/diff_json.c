@@ -1,4 +1,4 @@
-/* diff_json.c - a comparison as one object, with every row of its tables. */
+/* diff_json.c - a comparison as one JSON object, with every row of its tables. */
 #include <string.h>
 
 #include "diff_print.h"
@@ -15,7 +15,7 @@ static json_t *ratio(const uint64_t value[DIFF_SIDES])
     return value[DIFF_BEFORE] ? json_real(((double)value[DIFF_AFTER] - before) / before) : json_null();
 }
 
-/* What is not known is null. */
+/* Unknown values become null. */
 static json_t *pair(const uint64_t value[DIFF_SIDES], bool before, bool after)
 {
     return json_pack("{s:o, s:o, s:o, s:o}", "before", before ? integer(value[0]) : json_null(), "after",
@@ -49,7 +49,7 @@ static json_t *figures_of(const struct diff *d)
     return list;
 }
 
-/* Of the run after it where it has the site, else of the one before. */
+/* Returns the stack in the second run if it has the site, else in the first. */
 static json_t *stack_of(const struct diff *d, const struct diff_row *row)
 {
     enum diff_side side = row->site[DIFF_AFTER] != MODEL_NONE ? DIFF_AFTER : DIFF_BEFORE;

@@ -1,4 +1,4 @@
-/* diff_names.c - gives the sites of two runs names that tell them apart. */
+/* diff_names.c - gives the sites of two runs names that distinguish them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

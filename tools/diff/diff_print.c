@@ -1,6 +1,6 @@
-/* diff_print.c - a comparison for a terminal or a log: figures first, then each table with its largest changes.
+/* diff_print.c - prints a comparison for a terminal or a log: first the figures, then each table with its largest changes.
  *
- * Numbers are exact, so that each column adds up to its last line; bytes as they are, times in microseconds. */
+ * Numbers are exact, so that each column adds up to its last line; bytes are whole, times in microseconds. */
 #include "diff_print.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ enum { COLUMNS = 100, NUMBER = 40 };
 
 /* ---- numbers ---- */
 
-/* 12,345,678; nanoseconds as 12,345.678 microseconds. In the buffer of NUMBER bytes; returned. */
+/* Formats 12,345,678, or nanoseconds as 12,345.678 microseconds, in the buffer of NUMBER bytes, which it returns. */
 static const char *number(uint64_t value, enum diff_unit unit, char *buffer)
 {
     char digits[24], *to = buffer;
@@ -52,7 +52,8 @@ static const char *relative(const uint64_t value[DIFF_SIDES], char *buffer)
     return buffer;
 }
 
-/* Names come from a foreign process: nothing in them moves the cursor, and a cut one ends between two letters. */
+/* Prints a name. Names come from another process: no character in them moves the cursor, and a name is cut between two
+ * letters. */
 static void put_name(const char *name, int width, FILE *to)
 {
     size_t length = strlen(name);
@@ -66,7 +67,7 @@ static void put_name(const char *name, int width, FILE *to)
     fputs(cut ? "...\n" : "\n", to);
 }
 
-/* ---- who, and the figures ---- */
+/* ---- the runs and the figures ---- */
 
 static void tell_run(const char *which, const char *path, const struct model *m, FILE *to)
 {
@@ -85,7 +86,7 @@ static void tell_run(const char *which, const char *path, const struct model *m,
                 m->timed ? "on the device" : "between calls of the host");
 }
 
-/* Broken between words where it is too long for a line. */
+/* Breaks a note between words if it is too long for a line. */
 static void put_note(const char *text, FILE *to)
 {
     const char *start = "note: ";
@@ -95,7 +96,7 @@ static void put_note(const char *text, FILE *to)
         while (length > 0 && text[length] != ' ')
             length--;
         if (length == 0)
-            break; /* one long word: cut */
+            break; /* one long word: it is cut */
         snprintf(line, sizeof(line), "%.*s", length, text);
         fputs(start, to);
         put_name(line, COLUMNS - 6, to);
@@ -171,7 +172,7 @@ static void put_row(const struct columns *c, const struct diff_row *row, const c
     put_name(name, COLUMNS - used, to);
 }
 
-/* The sums are the widest numbers. */
+/* Computes the widths from the sums, which are the widest numbers. */
 static void measure(struct columns *c, const struct diff_row *all)
 {
     char buffer[NUMBER];
@@ -218,7 +219,7 @@ static void tell_table(struct columns c, const char *title, const char *amount, 
     put_row(&c, &all, "[all]", to);
 }
 
-/* What the other run does not have at all. */
+/* Prints the rows that the other run does not have. */
 static void tell_only(const struct diff_table *t, enum diff_side side, enum diff_unit unit, bool amounts, const char *title,
                       size_t top, FILE *to)
 {

@@ -1,9 +1,8 @@
-/* diff_sites.c - finds the places where one run allocates in the other run: by frames, by functions, or by what is made
- * there.
+/* diff_sites.c - matches the sites where the two runs allocate: by frames, by functions, or by what is allocated there.
  *
- * Addresses differ from run to run, so a place is what its frames are called. A line that moved or a library that was
- * rebuilt changes these too: what is left over is compared by functions alone, and what is left over then tensor by tensor.
- */
+ * Addresses differ from run to run, so a site is identified by the names of its frames. A line that moved or a library
+ * that was rebuilt changes these too, so the remaining sites are compared by functions alone, and the rest of these
+ * tensor by tensor. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +14,8 @@
 
 #include "site_names.h"
 
-struct place {                /* of a site that has a tensor in the iteration */
-    char *keys[DIFF_MATCHES]; /* by frames and by functions; NULL: nothing is known of it */
+struct place {                /* a site that has a tensor in the iteration */
+    char *keys[DIFF_MATCHES]; /* by frames and by functions; NULL: nothing is known */
     enum diff_match match;
 };
 
@@ -25,7 +24,7 @@ struct places {
     struct place *list; /* by site */
 };
 
-/* One line for each frame. NULL with errno 0: there is nothing to compare by; else no memory. */
+/* Returns the key, one line for each frame. NULL with errno 0: there is nothing to compare by; else no memory. */
 static char *key_of(struct model *m, uint32_t site, enum diff_match match)
 {
     const struct model_site *s = &m->sites[site];
@@ -38,7 +37,8 @@ static char *key_of(struct model *m, uint32_t site, enum diff_match match)
         return NULL;
     for (uint32_t i = 0; i < s->count; i++) {
         const char *text = model_frame_text(m, s->frames[i]);
-        bool address = !strncmp(text, "0x", 2) || !strcmp(text, "?"); /* in no file: differs from run to run */
+        /* It is in no file, and differs from run to run. */
+        bool address = !strncmp(text, "0x", 2) || !strcmp(text, "?");
         size_t length = match == DIFF_BY_FUNCTIONS ? site_function_length(text) : address ? 0 : strlen(text);
         known |= length > 0;
         nameless |= length == 0;
@@ -72,7 +72,7 @@ static uint32_t site_of(const struct model *m, uint32_t tensor)
     return live_is_of_device(m->tensors[tensor].kind) ? m->tensors[tensor].site : MODEL_NONE;
 }
 
-/* Gives the sites that nothing was found for yet their keys of this kind, and marks in `found` which side has which. */
+/* Makes the keys of this kind for the sites that are not matched yet, and marks in `found` which side has which key. */
 static int make_keys(struct places *p, int side, enum diff_match match, struct diff_names *found)
 {
     for (uint32_t i = 0; i < p->model->tensor_count; i++) {
@@ -93,7 +93,7 @@ static int make_keys(struct places *p, int side, enum diff_match match, struct d
     return 0;
 }
 
-/* What both have is matched. */
+/* Matches the keys that both sides have. */
 static void settle(struct places *p, enum diff_match match, struct diff_names *found)
 {
     for (uint32_t i = 0; i < p->model->site_count; i++) {
@@ -149,8 +149,8 @@ static int mark_left_over(const struct places *p, int side, struct diff_names *f
     return 0;
 }
 
-/* What decides the row of a tensor: a number for how it was matched, then what was matched. Places of the same name that
- * only one run has are one row. The caller frees it. NULL: no memory. */
+/* Returns what identifies the row of a tensor: a number for the kind of match, then the text that matched. Sites of the
+ * same name that only one run has are one row. The caller frees it. NULL without memory. */
 static char *row_key(const struct places *p, const struct model_tensor *t, struct diff_names *left_over,
                      enum diff_match *ret_match)
 {

@@ -1,4 +1,4 @@
-/* diff_table.c - rows with a value before and one after, found by a key while they are made, then sorted by what changed. */
+/* diff_table.c - tables of rows with two values each, found by a key while they are filled, then sorted by change. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>

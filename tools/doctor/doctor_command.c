@@ -1,4 +1,4 @@
-/* doctor_command.c - `spillway doctor`: what a program would meet here, what is wrong with it, and what to set. */
+/* doctor_command.c - `spillway doctor`: says what a program would find here, what is wrong with it, and what to set. */
 #include "doctor.h"
 
 #include <errno.h>

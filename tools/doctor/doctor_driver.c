@@ -1,4 +1,4 @@
-/* doctor_driver.c - runs this command under the library, takes over what it sees there, and says what to do about it. */
+/* doctor_driver.c - runs this command under the library, takes over its findings, and gives advice. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { VERSION_WITH_LAYOUTS = 12040 };
 
-/* Forgets whatever is called SPILLWAY_…, settings or not, except where the driver is. */
+/* Unsets all variables named SPILLWAY_…, settings or not, except for the path of the driver. */
 static void unset_settings(void)
 {
     for (char **entry = environ; *entry;) {
@@ -27,7 +27,7 @@ static void unset_settings(void)
     }
 }
 
-/* In the child: the environment of a program that runs under the library, changing nothing. */
+/* Runs in the child: sets the environment of a program that runs under the library, without changing anything else. */
 static void become_inside(const char *library, int to)
 {
     char number[16];
@@ -40,7 +40,7 @@ static void become_inside(const char *library, int to)
     _exit(126);
 }
 
-/* Returns whether the other process came to its end. */
+/* Returns true if the other process ran to its end. */
 static bool look_from_inside(struct facts *facts, const char *library)
 {
     int ends[2], status = -1;
@@ -65,7 +65,7 @@ static bool look_from_inside(struct facts *facts, const char *library)
     return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-/* A machine without a driver is as it should be, unless somebody wants to train on it. */
+/* A machine without a driver is fine, unless somebody wants to train on it. */
 static void advise_on_absence(struct facts *facts)
 {
     if (access(OF_WSL "/libcuda.so.1", R_OK) == 0)

@@ -1,5 +1,5 @@
-/* doctor_frameworks.c - which of the frameworks' switches the user has set otherwise than spillway run would, and what that
- * means. */
+/* doctor_frameworks.c - says which switches of the frameworks the user has set differently from spillway run, and what
+ * follows. */
 #include <stdlib.h>
 
 #include "doctor.h"
@@ -28,7 +28,7 @@ static void look_at(struct facts *facts, const struct spw_switch *s)
                  s->value ? s->value : "", s->value ? " where nothing is set" : "");
 }
 
-/* Flags are added to, not set, and only where there is a budget. */
+/* Flags are added, not replaced, and only if there is a budget. */
 static void look_at_xla(struct facts *facts)
 {
     const char *flags = getenv(SPW_SWITCH_XLA_FLAGS);

@@ -1,4 +1,4 @@
-/* doctor_host.c - the settings that a program would run with, and the host memory that it could pin. */
+/* doctor_host.c - checks the settings that a program would run with, and the host memory that it could pin. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -9,7 +9,7 @@
 
 /* ---- settings ---- */
 
-/* Says how to get rid of the variable that a message about settings begins with. */
+/* Advises to unset the variable with which a message about settings begins. */
 static void advise_unset(struct facts *facts, const char *message)
 {
     char line[300];
@@ -54,7 +54,7 @@ static void add_locked_limit(struct facts *facts)
                   limit.rlim_cur == RLIM_INFINITY ? "none" : facts_bytes(limit.rlim_cur));
 }
 
-/* The memory of the largest device, 0 without any. */
+/* Returns the memory of the largest device; 0 if there is none. */
 static uint64_t largest_device(const struct facts *facts)
 {
     const json_t *devices = facts_value(facts, "driver", "devices"), *device;
@@ -78,10 +78,10 @@ static int64_t budget_in_force(const struct spw_settings *settings, int64_t avai
     return spw_hostlimit_default_budget(available, ranks);
 }
 
-/* Advice where the budget is more than there is, or little beside the device while there is more. */
+/* Gives advice if the budget exceeds what is available, or is small beside the device although more is available. */
 static void advise_budget(struct facts *facts, int64_t budget, int64_t available, unsigned ranks)
 {
-    enum { SHARE = 4 }; /* of the device's memory: below that little can leave it */
+    enum { SHARE = 4 }; /* of the device's memory: with less, only little of it can be evicted */
     char line[100];
     uint64_t device = largest_device(facts);
     if (available == SPW_HOSTLIMIT_UNKNOWN) {

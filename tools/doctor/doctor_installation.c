@@ -1,5 +1,5 @@
-/* doctor_installation.c - what is installed: a preload that names a file which is gone, or another installation's library; a
- * second command. */
+/* doctor_installation.c - checks what is installed: a preload that names a missing file or another installation's
+ * library, and a second command. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void advise_preload(struct facts *facts, const char *library, const char 
     facts_advise(facts, line, "%s", why);
 }
 
-/* One of LD_PRELOAD. The loader looks for a name without a slash by itself. */
+/* Checks one entry of LD_PRELOAD. The loader searches for a name without a slash itself. */
 static void look_at_preload(struct facts *facts, const char *library, const char *entry)
 {
     char why[2 * PATH_MAX + 200], real_path[PATH_MAX];
@@ -54,7 +54,7 @@ static void look_at_preloads(struct facts *facts, const char *library)
     free(entries);
 }
 
-/* Another command of our name in a folder of PATH; links to ours are ours. */
+/* Returns true if the folder of PATH contains another command with our name; links to ours are ours. */
 static bool is_another(const char *folder, const char *own, char *ret_path)
 {
     char path[PATH_MAX];
@@ -63,7 +63,7 @@ static bool is_another(const char *folder, const char *own, char *ret_path)
            stat(ret_path, &file) == 0 && S_ISREG(file.st_mode) && access(ret_path, X_OK) == 0 && strcmp(ret_path, own) != 0;
 }
 
-/* The first of them is enough to say. */
+/* Reports the first of them only. */
 static void look_at_commands(struct facts *facts)
 {
     const char *value = getenv("PATH");

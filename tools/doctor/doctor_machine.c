@@ -1,5 +1,5 @@
-/* doctor_machine.c - what may stand between a process and its device: files that it may not open, a kernel that does not let
- * it place memory, another library that answers driver calls before spillway does. */
+/* doctor_machine.c - checks what may prevent a process from using its device: files that it may not open, a kernel that
+ * does not let it place memory, another library that answers driver calls before spillway does. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,13 +15,13 @@
 #include "shown.h"
 
 #define SECTION "machine"
-#define LOADED  "/proc/driver/nvidia/version" /* there while the kernel has NVIDIA's driver */
+#define LOADED  "/proc/driver/nvidia/version" /* exists while the kernel has loaded NVIDIA's driver */
 
 enum { MOST_DEVICES = 16, NOT_THERE = -1 };
 
 /* ---- files ---- */
 
-/* 0, an error number, or NOT_THERE. */
+/* Returns 0, an error number, or NOT_THERE. */
 static int try_to_open(const char *path, int flags)
 {
     const int file = open(path, flags | O_CLOEXEC);
@@ -41,7 +41,7 @@ static void advise_access(struct facts *facts, const char *path, int error)
                  "the driver needs %s; in a container it has to be started with the device (docker run --gpus all)", path);
 }
 
-/* Returns whether there is any. */
+/* Returns true if there are any. */
 static bool look_at_nodes(struct facts *facts, json_t *names)
 {
     char path[64];
@@ -74,7 +74,7 @@ static void add_nodes(struct facts *facts)
 
 /* ---- placing memory ---- */
 
-/* What containers forbid that know nothing of it: to say where memory is to lie. */
+/* Tries to say where memory should be placed, which some containers forbid. */
 static void add_memory_policy(struct facts *facts)
 {
     const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -94,7 +94,8 @@ static void add_memory_policy(struct facts *facts)
 
 /* ---- other libraries ---- */
 
-/* Whoever preloads ours by hand is told of the order that they have, others of what the command would make of it. */
+/* Tries the order of libraries that the user has, if the user preloads ours by hand; else the order that the command
+ * would make. */
 static enum past_way try_both(const char *library)
 {
     const char *preloaded = getenv("LD_PRELOAD");

@@ -1,5 +1,5 @@
-/* doctor_tracing.c - tries what tracing needs: walking stacks, reading symbols, a place for the trace, a page for spillway
- * top. */
+/* doctor_tracing.c - tries what tracing needs: walking stacks, reading symbols, a place for the trace, a page for
+ * spillway top. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 /* ---- stacks ---- */
 
-/* As the library opens it. NULL, or the file. */
+/* Opens the stack walker as the library does. Returns its file or NULL. */
 static const char *walker_file(void)
 {
     static char path[PATH_MAX];
@@ -53,7 +53,7 @@ struct wanted {
     char path[PATH_MAX];
 };
 
-/* Finds the mapped part of a file that has the address. */
+/* Finds the mapped part of a file that contains the address. */
 static int find_module(struct dl_phdr_info *info, size_t size, void *data)
 {
     struct wanted *wanted = data;
@@ -69,7 +69,7 @@ static int find_module(struct dl_phdr_info *info, size_t size, void *data)
     return 0;
 }
 
-/* Whether a function of a library that is loaded here, libdw's own, gets its name back from its address. */
+/* Returns true if the address of a function of a loaded library, libdw's own, leads back to its name. */
 static bool can_name(void)
 {
     struct wanted wanted = {.address = (uintptr_t)dlsym(RTLD_DEFAULT, "dwfl_begin")};
@@ -93,7 +93,7 @@ static void look_at_symbols(struct facts *facts)
 #define PLAIN "/._-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 enum { LITTLE_ROOM = 1 << 30 };
 
-/* A folder that can be written, has room, and needs no quotes in a line to type; NULL without one. */
+/* Returns a folder that is writable, has room, and needs no quotes in a command line; NULL if there is none. */
 static const char *better_folder(void)
 {
     const char *const folders[] = {getenv("HOME"), "/var/tmp", "/tmp"};
@@ -142,7 +142,7 @@ static void look_at_place(struct facts *facts, const char *file)
 
 /* ---- the page for spillway top ---- */
 
-/* Makes a file as the library would make a page, under another name, and removes it. */
+/* Creates a file as the library would create a page, under another name, and removes it. */
 static int try_page(const char *folder)
 {
     char path[PATH_MAX];

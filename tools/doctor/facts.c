@@ -1,4 +1,4 @@
-/* facts.c - keeps what was found in the order in which it was found, as JSON objects that also travel between processes. */
+/* facts.c - keeps facts in the order in which they were found, as JSON objects that can also be sent between processes. */
 #include "facts.h"
 
 #include <stdarg.h>

@@ -27,7 +27,7 @@ static const struct call {
 };
 #define CALL_COUNT (sizeof(calls) / sizeof(calls[0]))
 
-/* What is read of the driver: the calls that are made here, as a program would find them. */
+/* The driver's functions that are called here, as a program would find them. */
 struct driver {
     void *handle;
     const void *base; /* where the library that answered is loaded */
@@ -72,7 +72,7 @@ static bool open_driver(struct facts *facts, struct driver *driver)
     return ours;
 }
 
-/* The real driver is the other object of that name in the process. */
+/* Finds the real driver, which is the other object of that name in the process. */
 static int find_path(struct dl_phdr_info *info, size_t size, void *data)
 {
     const char **ret_path = data;
@@ -83,8 +83,8 @@ static int find_path(struct dl_phdr_info *info, size_t size, void *data)
     return 1;
 }
 
-/* Names that the driver exports and the library does not: a program linked against them would not start. Those of the
- * debugger's interface are no business of a program's; the debugger finds them in the driver's file. */
+/* Adds the names that the driver exports and the library does not: a program linked against them would not start. The
+ * debugger's interface does not matter, since the debugger finds it in the driver's file. */
 static void add_news(struct facts *facts, const struct driver *driver, const char *path)
 {
     struct exports exports;
@@ -110,7 +110,7 @@ static void add_news(struct facts *facts, const struct driver *driver, const cha
 struct device {
     char name[128], uuid[48];
     size_t total_bytes;
-    bool is_slice; /* of a GPU in MIG mode, which the driver tells by the name only */
+    bool is_slice; /* of a GPU in MIG mode, which only the driver's name for it tells */
 };
 
 static void look_at_device(const struct driver *driver, int index, struct device *ret_device)
@@ -134,7 +134,7 @@ static void look_at_device(const struct driver *driver, int index, struct device
     "slices, whose copies slow ours down; slices have no peer access and share no memory; spillway has not been run on " \
     "one yet"
 
-/* Returns how many there are. */
+/* Returns the number of devices. */
 static int add_devices(struct facts *facts, const struct driver *driver)
 {
     enum { MOST = 64 };
@@ -159,7 +159,8 @@ static int add_devices(struct facts *facts, const struct driver *driver)
     return count;
 }
 
-/* The driver's answer to a request for a little pinned memory, in a context of the first device's that is given back. */
+/* Returns the driver's answer to a request for a little pinned memory, in a context of the first device that is released
+ * again. */
 static CUresult try_to_pin(const struct driver *driver)
 {
     enum { BYTES = 1 << 20 };
@@ -200,7 +201,7 @@ static void add_pinned(struct facts *facts, const struct driver *driver)
                      name ? name : "an unknown error");
 }
 
-/* Asks cuGetProcAddress for a covered call; returns whether the answer goes past the library, and says so. */
+/* Asks cuGetProcAddress for a covered call. Returns true, and reports it, if the answer goes past the library. */
 static bool escapes(struct facts *facts, const struct driver *driver, const struct call *call, int version, cuuint64_t flags)
 {
     void *function = NULL;
@@ -214,7 +215,8 @@ static bool escapes(struct facts *facts, const struct driver *driver, const stru
     return true;
 }
 
-/* Each covered call by dlsym(), and by cuGetProcAddress() for the driver's version with both kinds of default stream. */
+/* Looks up each covered call by dlsym(), and by cuGetProcAddress() for the driver's version with both kinds of default
+ * stream. */
 static unsigned count_escapes(struct facts *facts, const struct driver *driver, int version)
 {
     unsigned count = 0;
@@ -246,7 +248,7 @@ int doctor_inside(struct facts *facts)
     struct driver driver = {0};
     int version = 0;
     if (!open_driver(facts, &driver))
-        return EXIT_SUCCESS; /* the problem is told */
+        return EXIT_SUCCESS; /* the problem has been reported */
     add_coverage(facts);
 
     CUresult result = driver.init(0);

@@ -1,4 +1,4 @@
-/* events_file.c - plans as JSON: which step begins when, for anyone to check. */
+/* events_file.c - reads and writes plans as JSON: which step begins when, for anyone to check. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static uint32_t tensor_of(const struct reading *r, const json_t *id)
     return possible ? iteration_tensor(r->iteration, (uint64_t)json_integer_value(id)) : SPW_NO_INDEX;
 }
 
-/* Tensors that begin elsewhere than on the device alone; the field may be left out. */
+/* Reads the tensors that begin elsewhere than on the device alone; the field may be missing. */
 static int take_start(struct reading *r, const char *field, enum spw_start where)
 {
     const json_t *list = json_object_get(r->text->root, field);

@@ -1,4 +1,4 @@
-/* iteration_file.c - from JSON to a graph: types, ranges and ids are checked here, what they mean together by the graph. */
+/* iteration_file.c - converts JSON to a graph: checks types, ranges and ids; the graph checks their meaning. */
 #include "iteration_file.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ struct reading {
     struct iteration *iteration;
 };
 
-/* ---- one field of an object at `path`; 0, or what json_text_refuse() gives ---- */
+/* ---- one field of an object at `path`; returns 0, or what json_text_refuse() returns ---- */
 
 static int refuse_field(struct reading *r, const char *path, const char *field, const char *expected)
 {
@@ -40,7 +40,7 @@ static int take_bool(struct reading *r, const json_t *object, const char *path, 
     return 0;
 }
 
-/* A whole number from 0 to `most`. */
+/* Reads a whole number from 0 to `most`. */
 static int take_count(struct reading *r, const json_t *object, const char *path, const char *field, uint64_t most,
                       const char *expected, uint64_t *ret_value)
 {
@@ -152,7 +152,7 @@ uint32_t iteration_tensor(const struct iteration *iteration, uint64_t id)
 
 /* ---- operations ---- */
 
-/* A list of ids as indices, which the caller frees. */
+/* Reads a list of ids and returns indices, which the caller frees. */
 static int take_ids(struct reading *r, const json_t *object, const char *path, const char *field, uint32_t **ret_indices,
                     uint32_t *ret_count)
 {
@@ -178,7 +178,7 @@ static int take_ids(struct reading *r, const json_t *object, const char *path, c
     return 0;
 }
 
-/* Those that the operation only keeps there, behind those that it reads. */
+/* Appends the tensors that the operation only holds to those that it reads. */
 static int take_holds(struct reading *r, const json_t *object, const char *path, struct spw_graph_op *op, uint32_t **reads,
                       uint32_t *read_count)
 {
@@ -288,7 +288,7 @@ static int take_head(struct reading *r)
         e = take_text(r, root, "", "name", &r->iteration->name);
     if (e == 0)
         e = take_text(r, root, "", "profile", &r->iteration->profile);
-    for (size_t i = 0; i < sizeof sums / sizeof sums[0] && e == 0; i++) /* they follow from the rest, and may be left out */
+    for (size_t i = 0; i < sizeof sums / sizeof sums[0] && e == 0; i++) /* they follow from the rest and may be missing */
         if (json_object_get(root, sums[i]) && !json_is_number(json_object_get(root, sums[i])))
             e = json_text_refuse(r->text, r->problem, sums[i], "a number");
     if (e == 0 && !json_is_object(copies))

@@ -1,4 +1,4 @@
-/* iteration_write.c - a graph as JSON, one tensor or operation a line, with numbers that are read again as they were. */
+/* iteration_write.c - writes a graph as JSON, one tensor or operation a line, with numbers that are read back unchanged. */
 #include <errno.h>
 #include <stdlib.h>
 

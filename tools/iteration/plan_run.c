@@ -1,4 +1,4 @@
-/* plan_run.c - one plan after the other: made, timed, checked, tried out with other durations. */
+/* plan_run.c - makes one plan after the other: plans, times, checks, and tries it with other durations. */
 #include "plan_run.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "progress.h"
 #include "see.h"
 
-#define FREE 1.005 /* times the operations: nothing is left to gain by another plan */
+#define FREE 1.005 /* times the duration of the operations: below that, another plan can gain nothing */
 
 static double now_s(void *context)
 {
@@ -34,7 +34,7 @@ static struct spw_plan_request request_of(const struct plan_wish *wish, uint64_t
                                      .now_s = wish->by_clock ? now_s : NULL};
 }
 
-/* As spw_plan_make() has it. */
+/* Returns the machine as spw_plan_make() sets it. */
 static struct spw_machine machine_of(const struct plan_wish *wish)
 {
     struct spw_machine machine = wish->machine;
@@ -57,11 +57,11 @@ int plan_wish_for(struct iteration *it, uint64_t granule_bytes, struct plan_wish
                                      .slab_bytes = it->machine.slab_bytes};
     if (granule_bytes)
         return spw_graph_round_up(it->graph, granule_bytes, 0);
-    const uint64_t half = it->machine.granule_bytes / 2; /* what is below shares granules */
+    const uint64_t half = it->machine.granule_bytes / 2; /* smaller tensors share granules */
     return spw_graph_round_up(it->graph, it->machine.granule_bytes, half);
 }
 
-/* ---- with other durations ---- */
+/* ---- trials with other durations ---- */
 
 static double random_share(uint64_t *state) /* -1 .. 1; splitmix64 */
 {
@@ -72,7 +72,8 @@ static double random_share(uint64_t *state) /* -1 .. 1; splitmix64 */
     return (double)(z >> 11) * 0x1p-52 - 1;
 }
 
-/* One trial on `shaken`, whose tensors and operations are its own: the ratio to the same durations with unlimited memory. */
+/* Makes one trial on `shaken`, a graph with tensors and operations of its own. Sets the ratio to the same durations with
+ * unlimited memory. */
 static int try_once(const struct plan_wish *wish, const struct plan_outcome *outcome, struct spw_graph *shaken,
                     uint64_t *state, double *ret_ratio)
 {
@@ -120,8 +121,8 @@ static int shake(const struct plan_wish *wish, struct plan_outcome *outcome)
 
 /* ---- one plan ---- */
 
-/* When each step starts, and what a plan that is shown has to hold: that the checker accepts it. Whatever costs time besides
- * the iteration only delays what comes after it, so the starts are valid without it too. */
+/* Times each step, and checks what every plan that is shown has to meet: the checker accepts it. Costs other than those
+ * of the iteration only delay later steps, so the starts are valid without these costs too. */
 static int time_and_check(const struct plan_wish *wish, struct plan_outcome *outcome)
 {
     const struct spw_schedule *schedule = &outcome->plan.schedule;
@@ -152,7 +153,7 @@ static int time_and_check(const struct plan_wish *wish, struct plan_outcome *out
     return r == 0 || r == -ENOMEM ? r : -EBADMSG;
 }
 
-/* That of the plan, where it was made with all that there is; else it is looked for. */
+/* Takes the plan's bound if the plan was made with the whole budget; else computes it. */
 static int find_bound(const struct plan_wish *wish, uint64_t planned_with, struct plan_outcome *outcome)
 {
     struct spw_bounds bounds = {.best_us = outcome->plan.lower_bound_us, .best = outcome->plan.bound};
@@ -166,13 +167,13 @@ static int find_bound(const struct plan_wish *wish, uint64_t planned_with, struc
     return r;
 }
 
-/* Where all fits, nothing moves, and a run takes nothing for itself. */
+/* Returns true if everything fits: then nothing moves, and a run needs nothing for itself. */
 static bool fits(const struct plan_wish *wish, uint64_t budget_bytes)
 {
     return !wish->own.granule_bytes || wish->graph->peak_bytes <= budget_bytes;
 }
 
-/* As a run does: a share of the rest is left alone, unless there would be no plan. */
+/* Makes a plan as a run does: a share of the rest is left unused, unless there would be no plan then. */
 static int make_as_run(const struct plan_wish *wish, struct plan_outcome *outcome, uint64_t *ret_planned_with)
 {
     const bool is_ample = fits(wish, outcome->budget_bytes);
@@ -189,8 +190,8 @@ static int make_as_run(const struct plan_wish *wish, struct plan_outcome *outcom
     return r;
 }
 
-/* A plan of copies alone, for which there is more of the budget. Not searched for thoroughly where that would hardly make it
- * take less than `than_us`; the result is then -ENOSPC, as where there is none. */
+/* Makes a plan of copies alone, which may use more of the budget. If a brief search shows that it would hardly take less
+ * than `than_us`, it is not searched for thoroughly; the result is then -ENOSPC, as if there were none. */
 static int make_of_copies(const struct plan_wish *wish, double than_us, struct plan_outcome *outcome,
                           uint64_t *ret_planned_with)
 {
@@ -208,7 +209,7 @@ static int make_of_copies(const struct plan_wish *wish, double than_us, struct p
     return is_near ? make_as_run(&copies, outcome, ret_planned_with) : -ENOSPC;
 }
 
-/* A run goes on with its plan of copies alone as long as no other takes less. */
+/* Takes the faster of both plans: a run stays with its plan of copies alone as long as no other is faster. */
 static int make_best(const struct plan_wish *wish, struct plan_outcome *outcome, uint64_t *ret_planned_with)
 {
     struct plan_outcome other = *outcome;
@@ -261,12 +262,13 @@ void plan_outcome_finish(struct plan_outcome *outcome)
     outcome->start_us = NULL;
 }
 
-/* The least bytes for tensors, and the budget that leaves so many. 0 or -ENOMEM; *ret_bytes is 0 where there is no plan. */
+/* Finds the least bytes for tensors, and the budget that leaves that many. Returns 0 or -ENOMEM; *ret_bytes is 0 if there
+ * is no plan. */
 static int smallest(const struct plan_wish *wish, const struct spw_planner *planner, bool may_replay, uint64_t *ret_bytes)
 {
     struct spw_plan_request request = request_of(wish, wish->graph->peak_bytes);
     request.may_replay = may_replay;
-    request.time_limit_s = 0.001; /* whether there is a plan is known before the search begins */
+    request.time_limit_s = 0.001; /* it is known before the search begins whether there is a plan */
     request.now_s = now_s;
     const int r = spw_plan_smallest(planner, &request, ret_bytes, NULL);
     const uint64_t peak_bytes = wish->graph->peak_bytes;
@@ -275,7 +277,7 @@ static int smallest(const struct plan_wish *wish, const struct spw_planner *plan
     else if (*ret_bytes < peak_bytes)
         *ret_bytes = spw_own_budget_for(&wish->own, *ret_bytes, may_replay);
     if (r == 0 && *ret_bytes > peak_bytes && peak_bytes >= wish->graph->least_bytes)
-        *ret_bytes = peak_bytes; /* where nothing moves */
+        *ret_bytes = peak_bytes; /* if nothing moves */
     return r == -ENOMEM ? r : 0;
 }
 
@@ -290,7 +292,7 @@ int plan_smallest(const struct plan_wish *wish, const struct spw_planner *planne
     return r;
 }
 
-/* ---- many ---- */
+/* ---- several plans ---- */
 
 void plan_outcomes_finish(struct plan_outcomes *outcomes)
 {
@@ -310,7 +312,7 @@ static int take_over(const struct plan_wish *wish, struct plan_outcome *outcome,
         outcome->result = 0;
         outcome->plan.planner = outcome->planner;
     }
-    if (outcome->rest_bytes < less->rest_bytes) /* that one copies only, and has more for it */
+    if (outcome->rest_bytes < less->rest_bytes) /* that plan only copies, and may use more for it */
         outcome->rest_bytes = less->rest_bytes;
     int r = spw_schedule_copy(&outcome->plan.schedule, &less->plan.schedule, wish->graph);
     if (r == 0)
@@ -320,7 +322,7 @@ static int take_over(const struct plan_wish *wish, struct plan_outcome *outcome,
     return r;
 }
 
-/* Where the curve has its points: shares of the peak above the smallest budget, then that; none twice. */
+/* Computes the budgets of the curve: shares of the peak above the smallest budget, then that budget; none twice. */
 static size_t budgets_of(uint64_t peak, uint64_t smallest, double step_share, uint64_t *budgets, size_t room)
 {
     size_t count = 0;

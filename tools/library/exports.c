@@ -3,13 +3,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The table says nowhere how long it is. The older kind of hash has a chain for each symbol. */
+/* The table does not contain its own length. The older kind of hash has a chain entry for each symbol. */
 static unsigned long count_chains(const uint32_t *hash)
 {
     return hash[1];
 }
 
-/* The kind that GNU systems brought knows the last symbol: the end of the longest chain. */
+/* The GNU kind of hash determines the last symbol: the end of the chain that begins last. */
 static unsigned long count_symbols(const uint32_t *hash)
 {
     const uint32_t buckets = hash[0], first = hash[1], bloom_words = hash[2];

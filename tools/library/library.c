@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The folder that this command is in, without a slash at the end; "" when it cannot be told. */
+/* Gets the folder that contains this command, without a slash at the end; "" if it is unknown. */
 static void own_folder(char *ret_folder, size_t size)
 {
     ssize_t length = readlink("/proc/self/exe", ret_folder, size - 1);
@@ -38,7 +38,7 @@ bool find_library(char *ret_path, size_t size)
     snprintf(path, sizeof(path), "%s/../shim/libspillway.so", folder);
     if (is_library(path, ret_path, size))
         return true;
-    /* Where it was installed: mostly relative to the prefix, which may have moved. */
+    /* The installed one: its path is mostly relative to the prefix, which may have moved. */
     if (SPILLWAY_LIBDIR[0] == '/')
         snprintf(path, sizeof(path), "%s/spillway/libspillway.so", SPILLWAY_LIBDIR);
     else
@@ -59,7 +59,7 @@ static bool read_header(const char *path, ElfW(Ehdr) * ret_header, size_t *ret_b
     return ok;
 }
 
-/* As the loader maps it. 0 or an error number. */
+/* Tries to map the file as the loader would. Returns 0 or an error number. */
 static int try_to_map(const char *path)
 {
     const size_t bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -104,7 +104,7 @@ bool find_names_folder(const char *library, char *ret_path, size_t size)
     return slash && access(file, R_OK) == 0 && (size_t)snprintf(ret_path, size, "%.*s/unversioned", length, library) < size;
 }
 
-/* Puts `first` before what the variable holds. 0, or -1 when memory is short. */
+/* Puts `first` before the variable's value. Returns 0, or -1 without memory. */
 static int put_first(const char *variable, const char *first)
 {
     const char *others = getenv(variable);
@@ -116,7 +116,7 @@ static int put_first(const char *variable, const char *first)
     return r;
 }
 
-/* Of this installation or of another one. */
+/* Returns true for the library of this or of another installation. */
 static bool is_spillway(const char *path, size_t length)
 {
     static const char name[] = "libspillway.so";
@@ -125,9 +125,9 @@ static bool is_spillway(const char *path, size_t length)
     return length - folder == sizeof(name) - 1 && !memcmp(path + folder, name, sizeof(name) - 1);
 }
 
-/* Puts the library before what else is preloaded, and takes out what an outer `spillway run` has put there: of two that
- * stand before the driver one is called, and the other would say that its budget was not kept. 0, or -1 when memory is
- * short. */
+/* Puts the library before others that are preloaded, and removes the one that an outer `spillway run` has put there: of
+ * two libraries before the driver only one is called, and the other would report that its budget was not kept. Returns 0,
+ * or -1 without memory. */
 static int preload_first(const char *library)
 {
     const char *others = getenv("LD_PRELOAD");
@@ -166,7 +166,7 @@ int preload_library(const char *library)
     if (!strchr(library, ' '))
         return preload_first(library);
 
-    /* LD_PRELOAD has no way to write a space, LD_LIBRARY_PATH has: there the loader finds the bare name. */
+    /* LD_PRELOAD cannot contain a space, LD_LIBRARY_PATH can: there the loader finds the bare name. */
     const char *name = strrchr(library, '/') + 1;
     snprintf(folder, sizeof(folder), "%.*s", (int)(name - library) - 1, library);
     return put_first("LD_LIBRARY_PATH", folder) < 0 ? -1 : preload_first(name);

@@ -1,5 +1,5 @@
-/* past.c - finds another library that stands in front of the driver, and tries in a process of its own whether calls that
- * it answers still come to ours: some pass them on to whatever is next, some to the driver in its file. */
+/* past.c - finds another library in front of the driver, and tries in a separate process whether calls that it answers
+ * still reach ours: some libraries pass calls on to whatever is next, others to the driver in its file. */
 #include "past.h"
 
 #include <dlfcn.h>
@@ -41,12 +41,12 @@ bool past_other_library(char *ret_path, size_t size)
     return dl_iterate_phdr(answers_driver_calls, &wanted) != 0;
 }
 
-/* ---- whether calls come to ours ---- */
+/* ---- whether calls reach ours ---- */
 
 enum { WENT_PAST = 7, CAME_TO_OURS = 8, REFUSED = 1 /* CUDA_ERROR_INVALID_VALUE */, SECONDS = 20 };
 
-/* Our library refuses to start with a setting that makes no sense, before the driver is asked: a start that succeeds went
- * past it. What the other library says of its start is for the program to hear. */
+/* Runs the command in the child. Our library refuses to start with an invalid setting before it asks the driver, so a
+ * start that succeeds went past it. Messages of the other library are for the program, and are discarded here. */
 static void become_inside(const char *library)
 {
     const int nowhere = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -73,14 +73,14 @@ enum past_way past_which_way(const char *library)
     return WEXITSTATUS(status) == WENT_PAST ? PAST_OURS : WEXITSTATUS(status) == CAME_TO_OURS ? PAST_NOT : PAST_UNKNOWN;
 }
 
-/* What the library's start answers; -1 where it has none. */
+/* Returns the result of the library's start; -1 if it has none. */
 static int started(void *library)
 {
     int (*start)(unsigned int) = dlsym(library, "cuInit");
     return start ? start(0) : -1;
 }
 
-/* As a program finds it that is linked with the driver, and as one does that opens it. */
+/* Tries it as a program that is linked with the driver, and as one that opens it. */
 int past_inside(void)
 {
     alarm(SECONDS);

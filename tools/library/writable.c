@@ -1,4 +1,4 @@
-/* writable.c - opens a file as the library would, and takes it away again if it was not there. */
+/* writable.c - opens a file as the library would, and removes it again if it did not exist. */
 #include "writable.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 int can_write(const char *path)
 {
     int there = access(path, F_OK) == 0;
-    int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600); /* a pipe is not waited for */
+    /* Does not wait for the reader of a pipe. */
+    int file = open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (file < 0)
         return -errno;
     close(file);
@@ -29,7 +30,7 @@ int can_write_to(const char *path)
     if (there && S_ISDIR(found.st_mode))
         return -EISDIR;
     if (there && !S_ISREG(found.st_mode))
-        return 0; /* who reads a pipe would take the question for its end */
+        return 0; /* the reader of a pipe would take the check for its end */
     int file = open(path, O_WRONLY | O_CLOEXEC | (there ? 0 : O_CREAT | O_EXCL), 0600);
     if (file < 0)
         return errno == EEXIST ? 0 : -errno; /* a link to nothing yet */

@@ -1,4 +1,4 @@
-/* live.c - open addressing: looked up several times for every operation of a trace. */
+/* live.c - a hash table with open addressing, since it is searched several times for every operation of a trace. */
 #include "live.h"
 
 #include <errno.h>
@@ -43,7 +43,7 @@ static int rebuild(struct live *l)
 int live_add(struct live *l, const struct spw_record_alloc *a)
 {
     if (a->id == 0 || a->id == REMOVED)
-        return 0; /* not an id that anybody can refer to */
+        return 0; /* no record can refer to this id */
     if (2 * (l->count + l->removed + 1) > l->room && rebuild(l) < 0)
         return -ENOMEM;
     struct live_entry *e = place_for(l, a->id);

@@ -1,4 +1,4 @@
-/* model_course.c - tells a recording of the iteration what a run's would be told. */
+/* model_course.c - feeds a recording with the iteration, as a run would. */
 #include "model_course.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@ struct telling {
     const struct model *m;
     const struct model_course_terms *terms;
     struct spw_recording *recording;
-    uint32_t *first, *next; /* by operation: tensors that are freed behind it; by tensor: the next one of those */
+    uint32_t *first, *next; /* by operation: tensors that are freed after it; by tensor: the next in that list */
     struct spw_recording_touch *touches;
     size_t touch_room;
     uint32_t touch_count;
@@ -27,7 +27,7 @@ static bool is_small(const struct telling *t, uint32_t tensor)
     return t->m->tensors[tensor].bytes < t->terms->small_bytes;
 }
 
-/* It comes from before the iteration. */
+/* Returns true if the tensor exists before the iteration. */
 static bool is_there_first(const struct model_tensor *t)
 {
     return t->persistent || t->ordinal == MODEL_NONE;
@@ -60,7 +60,7 @@ static uint32_t access_of(const struct model_touch *touch)
            (touch->access & SPW_ACCESS_WRITE ? SPW_COURSE_WRITES : 0) | (touch->believed ? SPW_COURSE_BELIEVED : 0);
 }
 
-/* One of which nothing is known may touch whatever is alive. */
+/* Lists the touches. An operation whose touches are unknown may touch every tensor that is alive. */
 static int list_touches(struct telling *t, uint32_t index)
 {
     const struct model_op *op = &t->m->iteration[index];

@@ -1,4 +1,4 @@
-/* model_export.c - an iteration as a graph for the planner: operations with durations, tensors with lives. */
+/* model_export.c - exports an iteration as a graph for the planner: operations with durations, tensors with lifetimes. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "model_slabs.h"
 #include "shown.h"
 
-/* All zeroes where the trace says nothing of it. */
+/* Returns all zeroes if the trace does not contain it. */
 static struct spw_record_machine machine_of(const struct model *m, uint32_t device)
 {
     for (uint32_t i = 0; i < m->device_count; i++)
@@ -50,15 +50,15 @@ static double us_of(const struct model *m, uint32_t i)
     return 0;
 }
 
-/* As far as a run keeps names. */
+/* Compares names as far as a run keeps them. */
 static int by_kernel(const void *a, const void *b)
 {
     enum { CUT = 239 };
     return strncmp(*(char *const *)a, *(char *const *)b, CUT);
 }
 
-/* For each function whether a run found out that launches of it are not to be run again. All of them are taken for refused
- * where some are: no plan promises what a run does not do. NULL: no memory. */
+/* For each function, whether a run found that launches of it cannot be replayed. If some launches of a function were
+ * refused, all of them count as refused, so that no plan promises what a run does not do. Returns NULL without memory. */
 static bool *refused_functions(const struct model *m)
 {
     const char **kernels = calloc(m->refusal_count + 1, sizeof(*kernels));
@@ -74,8 +74,8 @@ static bool *refused_functions(const struct model *m)
     return refused;
 }
 
-/* Whether it may be run again: a kernel that could be read and has no captured or unknown part, and of which nobody found
- * out that it may not. */
+/* Returns true if the operation may be replayed: its touches are known, it is not captured, and no run found that it
+ * cannot be. */
 static bool replayable(const struct model_op *op, const bool *refused)
 {
     return (op->kind == SPW_OP_LAUNCH || op->kind == SPW_OP_COPY_D2D || op->kind == SPW_OP_SET) && !op->everything &&
@@ -114,8 +114,8 @@ static uint64_t persistent_bytes(const struct model *m, const bool *is_there)
     return bytes;
 }
 
-/* Most bytes alive at once on the device, counted at operations. Sizes of a damaged trace may be any number, so sums wrap.
- */
+/* Returns the most bytes alive at once on the device, counted at operations. Sizes in a damaged trace may be any number,
+ * so sums wrap. */
 static uint64_t peak_bytes(const struct model *m, const bool *is_there)
 {
     uint64_t *change = calloc(m->iteration_count + 1, sizeof(*change)), live = 0, peak = 0;
@@ -133,7 +133,7 @@ static uint64_t peak_bytes(const struct model *m, const bool *is_there)
     return peak;
 }
 
-/* Bytes per microsecond of the copies in one direction, as measured in this iteration; 0 when none was. */
+/* Returns the bytes per microsecond of the copies in one direction, as measured in this iteration; 0 if there were none. */
 static double bandwidth(const struct model *m, enum spw_op_kind kind)
 {
     uint64_t bytes = 0, ns = 0;
@@ -147,7 +147,7 @@ static double bandwidth(const struct model *m, enum spw_op_kind kind)
     return ns ? (double)bytes * 1000.0 / (double)ns : 0;
 }
 
-/* What small allocations take beyond those that the graph has. */
+/* Returns what the slabs of small allocations take beyond the allocations that the graph contains. */
 static uint64_t slab_bytes(const struct model *m, const bool *is_there, const struct model_course *course,
                            const struct spw_record_machine *machine)
 {
@@ -175,11 +175,12 @@ static const char *profile_of(const struct model *m, uint32_t device)
     return profile;
 }
 
-/* The lists, which are filled here: by tensor, by operation. */
+/* Exports with two lists that it fills: by tensor and by operation. */
 static json_t *export_with(struct model *m, uint32_t device, const char *name, bool *is_there, bool *replays,
                            struct spw_graph_problem *ret_problem)
 {
-    enum { ASSUMED = 25000 }; /* bytes per microsecond, PCIe 4 x16: where the iteration copies nothing large itself */
+    /* Bytes per microsecond of PCIe 4 x16, if the iteration copies nothing large itself. */
+    enum { ASSUMED = 25000 };
     const struct spw_record_machine machine = machine_of(m, device);
     const bool is_known = machine.d2h_bytes_per_s && machine.h2d_bytes_per_s;
     const double out = is_known ? (double)machine.d2h_bytes_per_s / 1e6 : bandwidth(m, SPW_OP_COPY_D2H);

@@ -1,4 +1,4 @@
-/* model_frames.c - the frames of a stack as text, and the one of them that says most. */
+/* model_frames.c - converts the frames of a stack to text, and finds the most informative one. */
 #include <string.h>
 
 #include "model.h"
@@ -11,7 +11,7 @@ const char *model_frame_text(struct model *m, uint64_t frame)
     return symbols_text(m->symbols, frame);
 }
 
-/* Who allocates on somebody else's behalf; the caller is who is meant. */
+/* Returns true for functions that allocate on behalf of their callers, which are the ones of interest. */
 static bool is_go_between(const char *text)
 {
     static const char *const parts[] = {

@@ -1,4 +1,4 @@
-/* model_guess.c - guesses what tensors are for, and which part of the iteration does what. */
+/* model_guess.c - guesses the purpose of tensors and of parts of the iteration. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -25,9 +25,9 @@ static int by_last(const void *a, const void *b)
     return x->last < y->last ? -1 : x->last > y->last;
 }
 
-/* Where the update begins: what lives on and is used before the peak (parameters) is written last by the optimizer, so the
- * update begins where the last uses begin. A tenth of the bytes may have their last use earlier (tables that are only read).
- */
+/* Finds where the update begins. The optimizer is the last to write tensors that live on and are used before the peak
+ * (parameters), so the update begins where their last uses begin. A tenth of the bytes may have their last use earlier
+ * (tables that are only read). */
 static int find_update(const struct model *m, uint32_t *ret_begin)
 {
     struct use *uses = calloc(m->tensor_count + 1, sizeof(*uses));
@@ -64,7 +64,7 @@ static void make_phase(struct model *m, enum model_phase_kind kind, uint32_t fir
     }
 }
 
-/* Filled from the host by the first operation that touches it. */
+/* Returns true if the first operation that touches it fills it from the host. */
 static bool is_input(const struct model *m, const struct model_tensor *t)
 {
     return t->first_use != MODEL_NONE && m->iteration[t->first_use].kind == SPW_OP_COPY_H2D;

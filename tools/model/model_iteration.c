@@ -1,4 +1,4 @@
-/* model_iteration.c - the operations of one iteration, the tensors that are alive in it, and when each is used. */
+/* model_iteration.c - reads the operations of one iteration, the tensors that are alive in it, and their uses. */
 #include "model_parts.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@ struct pass {
     uint64_t first, end; /* operations of the iteration */
     uint64_t next;       /* number of the next operation */
     struct live live;
-    uint32_t *touched; /* by tensor: its latest in model->touches */
+    uint32_t *touched; /* by tensor: its latest entry in model->touches */
     size_t op_room, tensor_room, touch_room, touched_room, wait_room;
     uint64_t live_bytes; /* of all devices */
     uint32_t allocated;  /* in the iteration so far */
@@ -20,7 +20,7 @@ struct pass {
     bool origin_known;
 };
 
-/* From the end of the operation before the first one on: what is allocated next is the iteration's own. */
+/* Returns true from the end of the operation before the first one on: later allocations belong to the iteration. */
 static bool inside(const struct pass *p)
 {
     return p->next >= p->first && p->next < p->end;
@@ -60,8 +60,8 @@ static int by_id(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The iteration before has done its last operation: what is alive now is there before the first one. In order of allocation,
- * so that the same trace always gives the same model. */
+/* Begins the iteration after the last operation of the previous one: the allocations alive at this point exist before the
+ * first operation. They are added in order of allocation, so that the same trace always gives the same model. */
 static int begin(struct pass *p)
 {
     struct live_entry **list = calloc(p->live.count + 1, sizeof(struct live_entry *));
@@ -103,11 +103,11 @@ static void take_free(struct pass *p, const struct spw_record_free *f)
     struct live_entry *e = live_find(&p->live, f->id);
     if (!e)
         return;
-    /* Frees between the last operation and the next iteration's first belong to this one. */
+    /* Frees between the last operation and the next iteration's first belong to this iteration. */
     if (e->tensor != MODEL_NONE && p->next > p->first && p->next <= p->end)
         p->model->tensors[e->tensor].free_after = here(p) - 1;
     else if (e->tensor != MODEL_NONE && p->next == p->first)
-        p->model->tensors[e->tensor].gone = true; /* before anything happened: the end of the iteration before */
+        p->model->tensors[e->tensor].gone = true; /* before the first operation: the previous iteration's end */
     if (inside(p) && live_is_of_device(e->kind))
         p->live_bytes -= e->bytes;
     live_remove(&p->live, f->id);
@@ -123,7 +123,7 @@ static int touch(struct pass *p, struct model_op *op, uint32_t index, const stru
     if (!e || e->tensor == MODEL_NONE)
         return 0;
     struct model_tensor *tensor = &m->tensors[e->tensor];
-    if (tensor->last_use == index && p->touched) { /* by this operation */
+    if (tensor->last_use == index && p->touched) { /* already by this operation */
         m->touches[p->touched[e->tensor]].access |= access;
         m->touches[p->touched[e->tensor]].believed |= (t->access & SPW_ACCESS_BELIEVED) != 0;
         return 0;
@@ -224,7 +224,7 @@ static int take(struct pass *p, const struct spw_record *r)
     }
 }
 
-/* ---- what follows from it ---- */
+/* ---- derived values ---- */
 
 static void find_idle(struct model *m, uint32_t tensor, uint32_t from, uint32_t to, uint64_t ns)
 {
@@ -246,8 +246,8 @@ static uint64_t end_of(const struct model *m, uint32_t op)
     return start_of(m, op) + (m->timed ? m->iteration[op].duration_ns : 0);
 }
 
-/* For each tensor the longest stretch without use; what lives on is also idle from its last use to the next iteration's
- * first. */
+/* Finds the longest stretch without use of each tensor. A tensor that lives on is also idle from its last use to the next
+ * iteration's first. */
 static int find_idles(struct model *m)
 {
     uint32_t *last = calloc(m->tensor_count + 1, sizeof(*last));
@@ -284,7 +284,7 @@ static void time_iteration(struct pass *p)
         struct model_op *o = &m->iteration[i];
         if (o->timed)
             o->start_ns -= p->origin_ns;
-        else if (m->timed && i) /* captured: it takes no time where it stands */
+        else if (m->timed && i) /* captured: it takes no time here */
             o->start_ns = o[-1].start_ns + o[-1].duration_ns;
         if (m->timed && o->start_ns + o->duration_ns > m->iteration_ns)
             m->iteration_ns = o->start_ns + o->duration_ns;
@@ -300,7 +300,8 @@ static void time_iteration(struct pass *p)
                                          : m->iteration[m->iteration_count - 1].time_ns - m->iteration[0].time_ns;
 }
 
-/* What was allocated and freed with no operation in between, or freed before the first one, is nothing of the iteration. */
+/* Removes tensors that were allocated and freed with no operation in between, or freed before the first one: they are not
+ * part of the iteration. */
 static void drop_empty(struct model *m)
 {
     uint32_t *moved = calloc(m->tensor_count + 1, sizeof(*moved)), kept = 0;

@@ -1,4 +1,4 @@
-/* model_names.c - what operations are called, for people. */
+/* model_names.c - names operations for people. */
 #include "model.h"
 
 const char *model_op_name(const struct model *m, const struct model_op *op)

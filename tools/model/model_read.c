@@ -1,4 +1,4 @@
-/* model_read.c - reads a trace twice and hands out what was seen. */
+/* model_read.c - reads a trace in two passes, and returns the model. */
 #include "model.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 struct reading {
     const struct model_options *options;
-    uint64_t before, all; /* bytes of the pass before this one, and of both */
+    uint64_t before, all; /* bytes of the previous pass, and of both */
 };
 
 static void progress(void *context, uint64_t bytes)
@@ -29,8 +29,8 @@ static uint32_t count_timed(const struct model_run *run, const struct model_span
     return n;
 }
 
-/* How much one iteration tells: the share of its operations that are timed counts most, then how much of the run is like it,
- * then that it is as long as the others. */
+/* Returns how informative an iteration is: the share of its operations that are timed counts most, then how many
+ * iterations of the run are like it, then whether it has the usual length. */
 static double worth(const struct model *m, const struct model_run *run, const struct model_span *span)
 {
     const uint64_t length = span->end - span->first, usual = m->shapes[span->shape].length,
@@ -40,7 +40,7 @@ static double worth(const struct model *m, const struct model_run *run, const st
     return timed + 2 * (double)(usual * times) / (double)(m->ops + 1) - unusual;
 }
 
-/* Of equals the last: by then everything has warmed up. */
+/* Chooses an iteration. Among equal ones it takes the last, since everything has warmed up by then. */
 static const struct model_span *choose(const struct model *m, const struct model_run *run, uint64_t at_op)
 {
     const struct model_span *best = NULL;
@@ -136,7 +136,7 @@ void model_free(struct model *m)
     free(m);
 }
 
-/* The sites of the iteration's tensors that have a stack, each once; their number. */
+/* Lists the sites of the iteration's tensors that have a stack, each once. Returns their number. */
 static size_t take_stacks(struct model *m, struct site_stack *list)
 {
     size_t count = 0;
@@ -153,7 +153,7 @@ static size_t take_stacks(struct model *m, struct site_stack *list)
     return count;
 }
 
-/* Where there is no memory for a name, the site goes by its text. */
+/* Without memory for a name, the site has its text only. */
 static void name_sites(struct model *m)
 {
     struct site_stack *list = calloc(m->site_count + 1, sizeof(*list));

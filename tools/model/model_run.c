@@ -1,4 +1,4 @@
-/* model_run.c - one pass over all records: who ran, how much was allocated, which iterations there are. */
+/* model_run.c - the pass over all records: which process ran, how much was allocated, which iterations there are. */
 #include "model_parts.h"
 
 #include <errno.h>
@@ -19,17 +19,17 @@ struct pass {
     struct spw_trace_follow *follow;
     uint64_t *live_bytes; /* by index of the device */
     size_t device_room, function_room, module_room, site_room, stream_room, live_room, timed_room, refusal_room;
-    uint64_t records;     /* taken so far */
+    uint64_t records;     /* so far */
     bool whole;           /* the open span began with its first operation */
-    bool complete;        /* and its last one has been */
-    uint64_t complete_at; /* the number of that, and its time */
+    bool complete;        /* and its last one has come */
+    uint64_t complete_at; /* the number of that operation, and its time */
     uint64_t complete_ns;
 };
 
 /* ---- definitions ---- */
 
-/* Ids are dense: each has a record that defines it, before those of larger ids. What makes memory for one needs so many
- * records as well, so that a file takes what it holds and not what a number in it says; some may be lost. */
+/* Ids are dense: each has a record that defines it, before those of larger ids. So memory is used in proportion to the
+ * records that the file contains, and not to a number in it. Some records may be lost. */
 static bool is_plausible(const struct pass *p, uint32_t id)
 {
     return id < p->records + SPARE_IDS;
@@ -81,7 +81,7 @@ static int take_device(struct pass *p, const struct spw_record_device *r)
     return d->name ? 0 : -ENOMEM;
 }
 
-/* Of a damaged trace any number may come. What makes no sense is not known. */
+/* A damaged trace may contain any number. Implausible values count as unknown. */
 static int take_machine(struct pass *p, const struct spw_record_machine *r)
 {
     enum { MOST_GRANULE_BYTES = 1 << 30, MOST_MOVE_NS = 1000000000, MILLION = 1000000 };
@@ -172,7 +172,7 @@ static int take_stream(struct pass *p, const struct spw_record_stream *r)
     return 0;
 }
 
-/* The list of a device begins anew with its first entry. */
+/* A device's list starts again with its first entry. */
 static void forget_refusals(struct model *m, uint32_t device)
 {
     uint32_t kept = 0;
@@ -263,10 +263,9 @@ static int take_free(struct pass *p, const struct spw_record_free *f)
     return r == 0 ? spw_follow_free(p->follow, f->id) : r;
 }
 
-/* ---- operations, and the iterations that they make ---- */
+/* ---- operations and their iterations ---- */
 
-/* The span that is open ends before the operation `number`, whole if the detector was sure of it up to its last operation.
- */
+/* Ends the open span before operation `number`; it is whole if the detector was sure of it up to its last operation. */
 static void end_span(struct pass *p, uint64_t number, uint64_t time_ns, bool whole)
 {
     struct model_run *run = p->run;
@@ -289,7 +288,7 @@ static bool is_open(const struct pass *p, uint64_t first)
 static int begin_span(struct pass *p, const struct spw_iteration_place *place, uint64_t time_ns)
 {
     struct model_run *run = p->run;
-    end_span(p, 0, 0, false); /* what was found turned out to be part of something longer */
+    end_span(p, 0, 0, false); /* what was found is part of something longer */
     int r = SPW_GROW(run->spans, run->span_room, run->span_count + 1);
     if (r < 0)
         return r;
@@ -297,12 +296,12 @@ static int begin_span(struct pass *p, const struct spw_iteration_place *place, u
     return 0;
 }
 
-/* Extras after the last operation of an iteration (a copy of the loss, say) belong to it. */
+/* Follows an operation. Extra operations after the last one of an iteration (such as a copy of the loss) belong to it. */
 static int follow_op(struct pass *p, uint64_t number, const struct spw_record_op *op)
 {
     struct spw_iteration_touch touches[SPW_FOLLOW_TOUCHES];
     struct spw_iteration_place place;
-    if (op->captured) /* it is not carried out now, and leads off no path */
+    if (op->captured) /* it is not executed now, and does not affect the path */
         return 0;
     for (uint32_t i = 0; i < op->touch_count && i < SPW_FOLLOW_TOUCHES; i++) {
         const struct spw_touch *t = &op->touches[i];
@@ -317,14 +316,14 @@ static int follow_op(struct pass *p, uint64_t number, const struct spw_record_op
         p->complete = false;
         return 0;
     }
-    if (!is_open(p, place.began)) { /* also where its first operation did not look like it (an input of another size) */
+    if (!is_open(p, place.began)) { /* also if its first operation did not look like it (an input of another size) */
         p->whole = place.begins || p->complete;
         end_span(p, place.began, op->time_ns, p->complete);
         p->complete = false;
         r = begin_span(p, &place, op->time_ns);
     }
     if (r == 0)
-        p->run->spans[p->run->span_count - 1].shape = place.shape; /* it may have been learned anew */
+        p->run->spans[p->run->span_count - 1].shape = place.shape; /* it may have been learned again */
     if (r == 0 && !place.extra && p->whole)
         p->complete = place.ordinal + 1 == place.length;
     if (r == 0 && p->complete && !place.extra) {
@@ -349,7 +348,7 @@ static int take_duration(struct pass *p, const struct spw_record_duration *d)
 {
     size_t byte = d->op / 8;
     if (d->op >= p->model->ops)
-        return 0; /* of an operation that is lost */
+        return 0; /* it belongs to a lost operation */
     int r = SPW_GROW(p->run->timed, p->timed_room, byte + 1);
     if (r == 0)
         p->run->timed[byte] |= (uint8_t)(1 << d->op % 8);
@@ -407,14 +406,14 @@ static int take(struct pass *p, const struct spw_record *r)
         m->ended = true;
         now(p, r->end.time_ns);
         return 0;
-    default: /* nothing of the run */
+    default: /* nothing about the run */
         return 0;
     }
 }
 
 static int finish(struct pass *p)
 {
-    /* What follows the last iteration up to the end of the run (parameters that are saved) is no part of it. */
+    /* Operations after the last iteration up to the end of the run (such as saving parameters) are not part of it. */
     end_span(p, p->complete_at + 1, p->complete_ns, p->complete);
     for (uint32_t i = 0; i < p->model->device_count && i < p->live_room; i++)
         p->model->devices[i].live_bytes_at_end = p->live_bytes[i];
@@ -437,7 +436,7 @@ int model_run_read(struct spw_trace_reader *reader, struct model *model, struct 
         if (more > 0)
             r = take(&p, record), p.records++;
         else if (!damaged)
-            *ret_problem = problem; /* the first is told */
+            *ret_problem = problem; /* the first problem is reported */
         damaged |= more < 0;
         if (damaged && !partial)
             break;

@@ -1,5 +1,5 @@
-/* model_shapes.c - the kinds of iteration that a run has, summed up from all its iterations; a damaged trace may have as
- * many kinds as iterations, and is not to take the square of that. */
+/* model_shapes.c - sums up the kinds of iteration of a run from all its iterations. A damaged trace may have as many
+ * kinds as iterations, which must not take quadratic time. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -27,8 +27,8 @@ static int by_first(const void *a, const void *b)
     return x->first_op != y->first_op ? by_number(x->first_op, y->first_op) : by_number(x->id, y->id);
 }
 
-/* What `count` spans of one shape, in order, have in common. The time is their median, since the first ones and those that
- * are timed take longer; `times` has room for all of them. */
+/* Sums up `count` spans of one shape, in order. The time is their median, since the first ones and those that are timed
+ * take longer; `times` has room for all of them. */
 static struct model_shape sum_up(struct model_span *const *spans, size_t count, uint64_t *times)
 {
     for (size_t i = 0; i < count; i++)
@@ -42,7 +42,7 @@ static struct model_shape sum_up(struct model_span *const *spans, size_t count, 
                                 .time_ns = times[count / 2]};
 }
 
-/* Where the spans of one shape end that begin at spans[first]. */
+/* Returns the end of the spans that have the same shape as spans[first]. */
 static size_t end_of_shape(struct model_span *const *spans, size_t first, size_t count)
 {
     size_t end = first + 1;
@@ -51,7 +51,7 @@ static size_t end_of_shape(struct model_span *const *spans, size_t first, size_t
     return end;
 }
 
-/* The spans get the index of their shape in place of its id. */
+/* Replaces the id of each span's shape by its index. */
 static void number_spans(const struct model *m, struct model_span *const *spans, size_t count)
 {
     for (size_t first = 0, end; first < count; first = end) {

@@ -1,4 +1,4 @@
-/* model_share.c - operations of several streams go on at once: how much of the iteration's time each of them takes. */
+/* model_share.c - divides the iteration's time among its operations, since those of several streams run at once. */
 #include <errno.h>
 #include <stdlib.h>
 

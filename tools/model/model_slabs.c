@@ -1,17 +1,17 @@
-/* model_slabs.c - goes through the small allocations of an iteration as a run does, and counts the slabs that it makes. */
+/* model_slabs.c - goes through the small allocations of an iteration as a run does, and counts the slabs that it needs. */
 #include "model_slabs.h"
 
 #include <stdlib.h>
 
 #include "plan/slots.h"
 
-#define MOST ((uint64_t)1 << 30) /* a granule; more is the number of a damaged trace */
+#define MOST ((uint64_t)1 << 30) /* largest granule; a larger number is from a damaged trace */
 
 struct counting {
     const struct model *m;
     struct spw_slots slots;
     unsigned *class;        /* by tensor */
-    uint32_t *first, *next; /* by operation: tensors that are freed behind it; by tensor: the next one of those */
+    uint32_t *first, *next; /* by operation: tensors that are freed after it; by tensor: the next in that list */
 };
 
 static void take(struct counting *c, uint32_t tensor)
@@ -24,7 +24,7 @@ static void take(struct counting *c, uint32_t tensor)
     c->first[t->free_after] = tensor;
 }
 
-/* `small`: tensors in slots, in the order of their allocations. */
+/* `small`: the tensors in slots, in the order of their allocations. */
 static void count(struct counting *c, const uint32_t *small, uint32_t small_count)
 {
     uint32_t taken = 0;

@@ -1,4 +1,4 @@
-/* open_model.c - the way from a file name to a model, or to a line that says why not. */
+/* open_model.c - turns a file name into a model, or into a line that says why not. */
 #include "open_model.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* site_names.c - finds what tells stacks apart, and makes their names of it. */
+/* site_names.c - finds what distinguishes stacks, and makes names from it. */
 #include "site_names.h"
 
 #include <errno.h>
@@ -55,14 +55,14 @@ static int by_frames(const void *a, const void *b)
     return x->count < y->count ? -1 : x->count > y->count;
 }
 
-/* Without parameters and template arguments: "a<b>::c(d) (e.cc:1)" becomes "a::c (e.cc:1)". */
+/* Prints a frame without parameters and template arguments: "a<b>::c(d) (e.cc:1)" becomes "a::c (e.cc:1)". */
 static void put_frame(const char *text, FILE *to)
 {
     size_t length = site_function_length(text);
     int depth = 0;
     bool plain = length == 0 || memmem(text, length, "operator", 8);
     const char *name = strncmp(text, "void ", 5) ? text : text + 5;
-    const char *copy = memmem(text, length, " [clone", 7); /* one of the compiler's */
+    const char *copy = memmem(text, length, " [clone", 7); /* a copy made by the compiler */
     for (const char *at = name; !plain && at < (copy ? copy : text + length); at++) {
         depth += *at == '<' || *at == '(';
         if (depth == 0)
@@ -77,7 +77,7 @@ static bool is_in_between(const char *frame)
     return !strncmp(frame, "std::", 5) || !strncmp(frame, "void std::", 10);
 }
 
-/* The first frame outwards that tells the stack apart and is not just a library's template in between. */
+/* Returns the first frame outwards that distinguishes the stack and is not just a library's template in between. */
 static uint32_t apart_at(const struct site_stack *stack)
 {
     const uint32_t first = stack->shared < stack->count ? stack->shared : stack->count - 1;
@@ -87,7 +87,7 @@ static uint32_t apart_at(const struct site_stack *stack)
     return first;
 }
 
-/* `more`: with the frame before the one that tells apart, where there is one between it and the first. */
+/* Names a stack. `more`: with the frame before the distinguishing one, if there is one between that and the first. */
 static int name(struct site_stack *stack, bool more)
 {
     char *text = NULL;
@@ -125,7 +125,8 @@ static int by_name(const void *a, const void *b)
     return order ? order : by_frames(x, y);
 }
 
-/* Different stacks may share the frame that tells each from its neighbours. */
+/* Gives longer names to stacks with the same name: different stacks may share the frame that distinguishes each from its
+ * neighbours. */
 static int name_longer_where_the_same(struct site_stack *list, size_t count)
 {
     int r = 0;
@@ -144,8 +145,8 @@ int site_names(struct site_stack *list, size_t count)
 {
     int r = 0;
     if (count)
-        qsort(list, count, sizeof(*list), by_frames); /* the most similar one is next to each */
-    for (size_t i = 0, end; i < count; i = end) {     /* each group of those that are the same in all frames */
+        qsort(list, count, sizeof(*list), by_frames); /* similar stacks become neighbours */
+    for (size_t i = 0, end; i < count; i = end) {     /* each group of stacks that are equal in all frames */
         for (end = i + 1; end < count && by_frames(&list[i], &list[end]) == 0; end++)
             ;
         const uint32_t before = i ? shared_by(&list[i - 1], &list[i]) : 0;

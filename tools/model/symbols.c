@@ -1,4 +1,4 @@
-/* symbols.c - asks libdw what lies at an address of a module's file, and remembers the answer. */
+/* symbols.c - asks libdw what lies at an address of a module's file, and caches the answers. */
 #include "symbols.h"
 
 #include <dwarf.h>
@@ -20,8 +20,8 @@ struct symbols {
     const struct model_module *modules;
     uint32_t module_count;
     Dwfl *dwfl;
-    Dwfl_Module **opened;   /* by module; NULL where the file is not what was traced */
-    struct answer *answers; /* in order of address */
+    Dwfl_Module **opened;   /* by module; NULL if the file is not the one that was traced */
+    struct answer *answers; /* sorted by address */
     size_t count, room;
 };
 
@@ -29,14 +29,14 @@ static const Dwfl_Callbacks callbacks = {.find_elf = dwfl_build_id_find_elf,
                                          .find_debuginfo = dwfl_standard_find_debuginfo,
                                          .section_address = dwfl_offline_section_address};
 
-/* Addresses of the process minus the module's base are those of its file: each file is reported at its own place, far apart.
- */
+/* Addresses of the process minus the module's base are those of its file. So each file is reported at a place of its own,
+ * far from the others. */
 static uint64_t place_of(uint32_t module)
 {
     return (uint64_t)(module + 1) << 40;
 }
 
-/* The path is whatever the trace says: what is opened must not wait for a writer, or be a device. */
+/* The path comes from the trace: opening it must not wait for a writer, and it must not be a device. */
 static bool is_file(const char *path)
 {
     struct stat found;
@@ -96,7 +96,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The address of a file's byte as its program headers have it, in the place where the module was reported. */
+/* Gets the address of a file's byte according to its program headers, at the place where the module was reported. */
 static bool file_address(Dwfl_Module *module, uint64_t file_offset, GElf_Addr *ret_address)
 {
     GElf_Addr bias;
@@ -120,7 +120,7 @@ static bool number_of(Dwarf_Die *die, unsigned attribute, Dwarf_Word *ret)
     return dwarf_attr(die, attribute, &found) && dwarf_formudata(&found, ret) == 0;
 }
 
-/* Where an inlined function was called. */
+/* Returns where an inlined function was called. */
 static const char *call_of(Dwarf_Die *unit, Dwarf_Die *inlined, int *ret_line)
 {
     Dwarf_Word file, line;
@@ -133,8 +133,8 @@ static const char *call_of(Dwarf_Die *unit, Dwarf_Die *inlined, int *ret_line)
     return dwarf_filesrc(files, file, NULL, NULL);
 }
 
-/* File and line; NULL where nothing is known. Where the compiler put other functions in place, the innermost line that is in
- * the same file as the function that has the symbol. */
+/* Returns file and line; NULL if unknown. If other functions are inlined there, it is the innermost line in the same file
+ * as the function that has the symbol. */
 static const char *line_of(Dwfl_Module *module, GElf_Addr at, int *ret_line)
 {
     enum { DEPTH = 32 };
@@ -182,7 +182,7 @@ static char *describe(const struct symbols *s, uint64_t address)
 {
     char *text = NULL;
     uint64_t call = address - 1;                   /* the call is before the address that it returns to */
-    for (uint32_t i = s->module_count; i-- > 0;) { /* the newest first: one may have taken an older one's place */
+    for (uint32_t i = s->module_count; i-- > 0;) { /* the newest first: one may have replaced an older one */
         const struct model_module *m = &s->modules[i];
         GElf_Addr at;
         if (!m->path || call - m->start >= m->end - m->start)

@@ -1,4 +1,4 @@
-/* plan.c - `spillway plan`: what an iteration comes to within a budget, and how. */
+/* plan.c - `spillway plan`: says how long an iteration takes within a budget, and how it would run. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define EXIT_INFEASIBLE 3
 
-/* ---- showing; each has the exit status as its result ---- */
+/* ---- showing; the results are exit statuses ---- */
 
 static int out_of_memory(void)
 {
@@ -19,7 +19,7 @@ static int out_of_memory(void)
     return EXIT_FAILURE;
 }
 
-/* Takes over `value`. */
+/* Prints `value`, which it takes over. */
 static int show_json(json_t *value)
 {
     if (!value)

@@ -1,4 +1,4 @@
-/* plan_asked.c - the arguments of `spillway plan`. */
+/* plan_asked.c - parses the arguments of `spillway plan`. */
 #include "plan_asked.h"
 
 #include <argp.h>
@@ -125,7 +125,7 @@ static double take_real(struct argp_state *state, const char *option, const char
     return number;
 }
 
-/* A size that something comes in. */
+/* Parses a size that is used as a unit. */
 static uint64_t take_unit(struct argp_state *state, const char *option, const char *value)
 {
     struct spw_amount amount;
@@ -157,7 +157,7 @@ static const struct spw_planner *take_planner(struct argp_state *state, const ch
     return NULL;
 }
 
-/* What cannot be asked for at once. */
+/* Refuses options that exclude each other. */
 static void check_request(struct argp_state *state, const struct plan_asked *request)
 {
     if (request->sweep + request->compare + (request->check != NULL) > 1)
@@ -176,7 +176,7 @@ static void check_request(struct argp_state *state, const struct plan_asked *req
         argp_error(state, "which iteration or trace?");
 }
 
-/* What the time line takes into account besides the iteration. */
+/* Parses the options for costs that the time line includes besides the iteration's. */
 static error_t take_machine_option(int key, const char *value, struct argp_state *state)
 {
     struct plan_asked *request = state->input;

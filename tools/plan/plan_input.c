@@ -1,4 +1,4 @@
-/* plan_input.c - tells JSON from a trace by how it begins, and reads either. */
+/* plan_input.c - distinguishes JSON from a trace by its beginning, and reads either. */
 #include "plan_input.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ static void close_path(FILE *from)
         (void)fclose(from);
 }
 
-/* Whether it begins like JSON, as a trace never does. */
+/* Returns true if the file begins like JSON, which a trace never does. */
 static bool is_json(FILE *from)
 {
     const int c = getc(from);

@@ -1,4 +1,4 @@
-/* plan_json.c - plans as JSON: the same keys for every plan, null where there is none. */
+/* plan_json.c - plans as JSON: the same keys for every plan, with null for missing values. */
 #include "plan_show.h"
 
 static json_t *ratio(double us, double to_us)
@@ -28,7 +28,7 @@ static int put_jitter(json_t *object, const struct plan_jitter *jitter)
                          jitter->worst));
 }
 
-/* What keeps the iteration from running within less, for plans that there are none of. */
+/* Adds what prevents the iteration from running within less, for budgets without a plan. */
 static int put_operation(json_t *object, const struct spw_graph *graph)
 {
     const char *name = graph->ops[graph->least_op].name;

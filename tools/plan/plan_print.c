@@ -1,4 +1,4 @@
-/* plan_print.c - plans for people: one in full, or tables with one line each. */
+/* plan_print.c - prints one plan in full. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -38,7 +38,7 @@ static void print_head(const struct iteration *it, FILE *to)
 /* ---- what moves most ---- */
 
 struct moved {
-    uint64_t bytes; /* all times together */
+    uint64_t bytes; /* of all times together */
     uint32_t tensor, times;
 };
 
@@ -56,7 +56,7 @@ static void add(struct moved *moved, const struct spw_graph *graph, uint32_t ten
     moved[tensor].times++;
 }
 
-/* What a replay brings back: all that it writes and that is not put back afterwards. */
+/* Adds what a replay brings back: everything that it writes, except for what is restored afterwards. */
 static void add_replayed(struct moved *moved, const struct spw_graph *graph, uint32_t index)
 {
     const struct spw_graph_op *op = &graph->ops[index];
@@ -65,7 +65,7 @@ static void add_replayed(struct moved *moved, const struct spw_graph *graph, uin
             add(moved, graph, graph->touched[op->first_write + i].tensor);
 }
 
-/* The tensors that most bytes of are brought back, by copies or by replays. 0, or -ENOMEM. */
+/* Prints the tensors of which the most bytes are brought back, by copies or by replays. Returns 0 or -ENOMEM. */
 static int print_moved(const struct spw_graph *graph, const struct spw_schedule *schedule, enum spw_step_kind kind,
                        const char *what, FILE *to)
 {

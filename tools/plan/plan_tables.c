@@ -1,4 +1,4 @@
-/* plan_tables.c - many plans for people: the budget-to-slowdown curve, and planners side by side. */
+/* plan_tables.c - prints many plans: the budget-to-slowdown curve, and planners side by side. */
 #include <errno.h>
 
 #include "plan_show.h"
@@ -79,7 +79,7 @@ static void print_details(const struct iteration *it, const struct plan_outcomes
           to);
 }
 
-/* One line of ratios; `bounds`: those of the lower bounds in place of the plans'. */
+/* Prints one line of ratios; `bounds`: those of the lower bounds instead of the plans'. */
 static void print_ratios(const struct spw_graph *g, const struct plan_outcome *outcomes, size_t count, bool bounds, FILE *to)
 {
     char smallest[32] = "-";

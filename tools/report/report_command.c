@@ -16,7 +16,7 @@ enum { DAY_S = 24 * 60 * 60 };
 
 struct request {
     const char *trace, *html, *perfetto, *folded;
-    json_t *figures; /* what page and JSON are made of; NULL: of neither, or no memory */
+    json_t *figures; /* for page and JSON; NULL: neither, or no memory */
     bool json, partial;
     enum report_weight weight;
     uint64_t at_op;
@@ -120,7 +120,7 @@ static error_t take_option(int key, char *value, struct argp_state *state)
     }
 }
 
-/* ---- writing: a form is complete or said to have failed ---- */
+/* ---- writing: a form is either complete or reported as failed ---- */
 
 static int write_html(struct model *m, const struct request *request, FILE *to)
 {
@@ -153,10 +153,10 @@ static int print_json(const json_t *report)
 {
     int r = report ? json_dumpf(report, stdout, JSON_INDENT(1) | JSON_SORT_KEYS) : -1;
     putchar('\n');
-    return r < 0 ? -ENOMEM : 0; /* or the stream's, which says so itself */
+    return r < 0 ? -ENOMEM : 0; /* or the stream's error, which the caller reports itself */
 }
 
-/* Flushed here, so that a pipe or disk that takes no more is noticed. */
+/* Writes all forms and flushes them, so that a closed pipe or full disk is noticed. */
 static int write_all(struct model *m, struct request *request)
 {
     int r = 0, printed = 0, ended;

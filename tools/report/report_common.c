@@ -1,4 +1,4 @@
-/* report_common.c - what several forms of a report look for alike. */
+/* report_common.c - computes what several forms of a report need. */
 #include <stdlib.h>
 
 #include "live.h"

@@ -1,4 +1,4 @@
-/* report_folded.c - stacks with a number, for flame graphs. */
+/* report_folded.c - writes stacks with a number, for flame graphs. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@ static uint64_t start_of(const struct model *m, uint32_t op)
     return m->timed ? m->iteration[op].start_ns : m->iteration[op].time_ns - m->iteration[0].time_ns;
 }
 
-/* From before the operation `first` to after `last`. */
+/* Returns the seconds from before operation `first` to after `last`. */
 static double seconds_between(const struct model *m, uint32_t first, uint32_t last)
 {
     uint64_t end = last + 1 < m->iteration_count ? start_of(m, last + 1) : m->iteration_ns, start = start_of(m, first);
@@ -30,7 +30,7 @@ static double weigh(const struct model *m, const struct model_tensor *t, enum re
     }
 }
 
-/* A semicolon separates frames and a line is a stack: both are kept out of the frames' texts. */
+/* Prints a frame without semicolons, which separate frames, and newlines, which separate stacks. */
 static void put_frame(const char *text, FILE *to)
 {
     for (const char *at = text; *at; at++)

@@ -1,5 +1,5 @@
-/* report_html.c - the report as one page that needs nothing but a browser: the figures of report_json.c between the two
- * halves of the page, which the build embeds (tools/page). */
+/* report_html.c - writes the report as one page that needs nothing but a browser: the figures of report_json.c between
+ * the two halves of the page, which the build embeds (tools/page). */
 #include "report.h"
 
 #include <errno.h>
@@ -7,8 +7,8 @@
 
 #include "page.h"
 
-/* The figures stand in a script element as data. A '<' could end that element, and in JSON it only ever stands within a
- * text, where an escape means the same. The others are escaped so that no reader of the page has to know this one. */
+/* Writes the figures as data of a script element. A '<' could end that element; in JSON it only occurs within strings,
+ * where an escape means the same. The others are escaped so that readers of the page need not know this. */
 static int write_escaped(const char *text, size_t size, void *to)
 {
     for (size_t i = 0; i < size; i++) {

@@ -1,5 +1,5 @@
-/* report_json.c - all figures as one object; what there is one of per operation or tensor comes as columns, which stay
- * small. */
+/* report_json.c - all figures as one object; what exists per operation or tensor is written as columns, which are
+ * compact. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -97,7 +97,7 @@ static json_t *categories_of(const struct model *m)
     return list;
 }
 
-/* One number of each element of a list as an array. */
+/* An array with one number of each element of a list. */
 #define COLUMN(object, name, count, element, value) \
     { \
         json_t *column = json_array(); \
@@ -108,7 +108,7 @@ static json_t *categories_of(const struct model *m)
         json_object_set_new(object, name, column); \
     }
 
-/* Each different name once; an operation has the index of its own. */
+/* Returns the index of a name, which is added once; operations with the same name share it. */
 static uint32_t name_index(json_t *names, json_t *known, const char *name)
 {
     json_t *shown = shown_string(name), *index = json_object_get(known, json_string_value(shown));
@@ -121,7 +121,7 @@ static uint32_t name_index(json_t *names, json_t *known, const char *name)
     return (uint32_t)json_array_size(names) - 1;
 }
 
-/* For where there is little room. */
+/* Short names, for places with little room. */
 static json_t *short_names_of(const json_t *names)
 {
     json_t *list = json_array(), *name;
@@ -201,7 +201,7 @@ static json_t *iteration_of(const struct model *m)
                      short_names_of(names), "ops", ops, "touches", touches_of(m), "tensors", tensors_of(m));
 }
 
-/* Only sites that a tensor of the iteration has; the others are null, so that indexes stay. */
+/* Only sites that have a tensor of the iteration; the others are null, so that indexes do not change. */
 static json_t *sites_of(struct model *m)
 {
     bool *used = calloc(m->site_count + 1, sizeof(*used));

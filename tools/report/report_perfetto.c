@@ -1,5 +1,5 @@
-/* report_perfetto.c - the iteration as trace events: calls of the host, operations by stream with arrows from one to the
- * other, and counters of memory and link use. */
+/* report_perfetto.c - writes the iteration as trace events: calls of the host, operations by stream with arrows between
+ * the two, and counters of memory and link use. */
 #include <errno.h>
 #include <inttypes.h>
 
@@ -7,7 +7,7 @@
 
 enum { HOST = 1, DEVICE = 2 };
 
-/* What JSON wants escaped. */
+/* Prints a text with the escapes that JSON needs. */
 static void put_text(const char *text, FILE *to)
 {
     fputc('"', to);
@@ -49,7 +49,7 @@ static double us(uint64_t ns)
     return (double)ns / 1000.0;
 }
 
-/* The call on the host, the operation on the device, and an arrow. Without durations there are only calls. */
+/* Writes the call on the host, the operation on the device, and an arrow. Without durations there are only calls. */
 static void put_op(const struct model *m, uint32_t i, FILE *to)
 {
     const struct model_op *op = &m->iteration[i];
@@ -103,7 +103,7 @@ int report_perfetto(const struct model *m, FILE *to)
         put_op(m, i, to);
         put_counters(m, i, to);
     }
-    /* The last event has no comma behind it. */
+    /* The last event has no comma after it. */
     fprintf(to, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":%d,\"tid\":1,\"args\":{\"name\":\"calls\"}}\n]}\n", HOST);
     return shown_end(to);
 }

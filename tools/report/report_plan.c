@@ -1,5 +1,5 @@
-/* report_plan.c - what a smaller budget would cost: the budget-to-slowdown curve of the iteration, as a run would plan
- * it. */
+/* report_plan.c - computes what a smaller budget would cost: the budget-to-slowdown curve of the iteration, as a run
+ * would plan it. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -9,10 +9,10 @@
 #include "model_export.h"
 #include "report.h"
 
-/* Beyond these a report would take too long over it; `spillway plan` has no such limits. */
+/* Above these limits a report would take too long; `spillway plan` has no limits. */
 enum { MOST_OPS = 10000, MOST_TENSORS = 50000, MOST_TOUCHES = 1000000 };
 
-/* The device with the most memory in use; most runs have one. */
+/* Returns the device with the most memory in use; most runs have only one. */
 static uint32_t fullest_device(const struct model *m)
 {
     uint32_t fullest = 0;
@@ -43,7 +43,7 @@ static json_t *point_of(const struct plan_outcome *o)
 
 static json_t *curve_of(struct iteration *it, uint32_t device, double planning_s)
 {
-    const struct spw_planner *planner = spw_planner_find("auto"); /* the one that a run plans with */
+    const struct spw_planner *planner = spw_planner_find("auto"); /* the planner that runs use */
     const double step_share = it->graph->op_count <= 1000 ? 0.1 : 0.2;
     struct plan_wish wish = {
         .host_bytes = UINT64_MAX, .may_copy = true, .may_replay = true, .seed = 1, .time_limit_s = planning_s * step_share};
@@ -67,7 +67,7 @@ static json_t *curve_of(struct iteration *it, uint32_t device, double planning_s
                      smallest ? bytes(smallest) : json_null(), "points", points);
 }
 
-/* Whether there is something to be planned that does not take long. */
+/* Returns true if planning is possible and does not take long. */
 static bool is_worthwhile(const struct model *m)
 {
     return m->iteration_count > 0 && m->timed && m->iteration_count <= MOST_OPS && m->tensor_count <= MOST_TENSORS &&

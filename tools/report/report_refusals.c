@@ -1,4 +1,4 @@
-/* report_refusals.c - what a run within a budget found out that it cannot compute again, as text and as JSON. */
+/* report_refusals.c - shows what a run within a budget found that it cannot recompute, as text and as JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 

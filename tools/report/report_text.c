@@ -1,4 +1,4 @@
-/* report_text.c - the summary for a terminal or a log. */
+/* report_text.c - prints the summary for a terminal or a log. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,7 +156,7 @@ static void tell_point(const json_t *plan, const json_t *point, const char *what
             shown_time((uint64_t)number(point, "replayed_ns"), d));
 }
 
-/* Every second point, and the smallest feasible budget. */
+/* Prints every second point, and the smallest feasible budget. */
 static void tell_plan(struct model *m, double planning_s, FILE *to)
 {
     json_t *plan = report_plan(m, planning_s), *points = json_object_get(plan, "points");

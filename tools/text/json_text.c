@@ -1,4 +1,4 @@
-/* json_text.c - reads a JSON text, and finds the lines of paths in it. */
+/* json_text.c - parses a JSON text, and finds the lines of paths in it. */
 #include "json_text.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 enum { MOST_BYTES = 1 << 30, READ_BYTES = 1 << 16 };
 
-/* ---- the line of a path; the text is known to be JSON ---- */
+/* ---- the line of a path; the text has been parsed as JSON ---- */
 
 struct scan {
     const char *at, *end;
@@ -23,7 +23,7 @@ static void skip_space(struct scan *s)
         s->at++;
 }
 
-/* From an opening quote to behind the closing one. */
+/* Skips from an opening quote to the closing one. */
 static void skip_string(struct scan *s)
 {
     for (s->at++; s->at < s->end && *s->at != '"'; s->at++)
@@ -32,7 +32,7 @@ static void skip_string(struct scan *s)
     s->at = s->at < s->end ? s->at + 1 : s->end;
 }
 
-/* From the first character of a value to behind its last. */
+/* Skips from the first character of a value to the one after its last. */
 static void skip_value(struct scan *s)
 {
     size_t depth = 0;
@@ -56,10 +56,11 @@ static void skip_value(struct scan *s)
     } while (depth > 0);
 }
 
-/* From the opening brace to the value of the member, if there is one. Names are compared as they are written. */
+/* Goes from the opening brace to the value of the member, and returns false if there is none. Names are compared as they
+ * are written. */
 static bool enter_member(struct scan *s, const char *name, size_t length)
 {
-    for (s->at++;; s->at++) { /* over the brace, then over commas */
+    for (s->at++;; s->at++) { /* skips the brace, then commas */
         skip_space(s);
         if (s->at >= s->end || *s->at != '"')
             return false;
@@ -67,7 +68,7 @@ static bool enter_member(struct scan *s, const char *name, size_t length)
         skip_string(s);
         const bool found = (size_t)(s->at - 1 - key) == length && memcmp(key, name, length) == 0;
         skip_space(s);
-        if (s->at < s->end) /* the colon */
+        if (s->at < s->end) /* skips the colon */
             s->at++;
         skip_space(s);
         if (found)
@@ -79,7 +80,7 @@ static bool enter_member(struct scan *s, const char *name, size_t length)
     }
 }
 
-/* From the opening bracket to the element, if there are so many. */
+/* Goes from the opening bracket to the element, and returns false if there are not so many. */
 static bool enter_element(struct scan *s, size_t index)
 {
     s->at++;
@@ -96,7 +97,7 @@ static bool enter_element(struct scan *s, size_t index)
     }
 }
 
-/* One part of the path, which is moved on behind it. */
+/* Follows one part of the path, and moves the path past it. */
 static bool enter(struct scan *s, const char **path)
 {
     if (**path == '[') {
@@ -155,16 +156,17 @@ static int unreadable(const char *file, int error, struct json_problem *ret_prob
     return -error;
 }
 
-/* ---- taking in ---- */
+/* ---- parsing ---- */
 
-/* Takes over `owned`. */
+/* Parses `owned`, which it takes over. */
 static int take(const char *file, char *owned, size_t bytes, struct json_text *ret_text, struct json_problem *ret_problem)
 {
     json_error_t error;
     json_t *root = json_loadb(owned, bytes, JSON_REJECT_DUPLICATES, &error);
     struct json_text text = {.file = file, .text = owned, .bytes = bytes, .root = root};
     int r = 0;
-    if (!root && (json_error_code(&error) == json_error_out_of_memory || !*error.text)) { /* it doesn't always say so */
+    /* jansson does not always set the code when memory is short. */
+    if (!root && (json_error_code(&error) == json_error_out_of_memory || !*error.text)) {
         r = json_text_no_memory(&text, ret_problem);
     } else if (!root) {
         (void)snprintf(ret_problem->message, sizeof ret_problem->message, "%.100s:%d: not JSON: %s", file, error.line,

@@ -1,5 +1,5 @@
-/* kernel_names.c - turns the symbols of kernels into names for people: whole ones, and short ones that tell a library's
- * kernels apart, which are templates with all that matters among their arguments. */
+/* kernel_names.c - turns the symbols of kernels into names for people: full ones, and short ones that distinguish a
+ * library's kernels, which are templates with everything important among their arguments. */
 #include "kernel_names.h"
 
 #include <ctype.h>
@@ -49,7 +49,7 @@ static bool is_word(struct word w, const char *text)
     return w.length == strlen(text) && !strncmp(w.start, text, w.length);
 }
 
-/* Types that say how a kernel counts and not what it does, and words of the language. */
+/* Returns true for words of the language, and for types that say how a kernel computes and not what. */
 static bool says_nothing(struct word w)
 {
     static const char *const words[] = {"bool",    "char",     "signed",   "unsigned",     "short",    "int",      "long",
@@ -63,7 +63,7 @@ static bool says_nothing(struct word w)
     return isdigit((unsigned char)*w.start);
 }
 
-/* What people write who write kernels: MulFunctor, GeluCUDAKernelImpl, direct_copy_kernel_cuda. */
+/* Returns true for the words that authors of kernels use: MulFunctor, GeluCUDAKernelImpl, direct_copy_kernel_cuda. */
 static bool names_what_is_done(struct word w)
 {
     static const char *const parts[] = {"unctor", "Impl", "_impl", "kernel", "Kernel"};
@@ -73,7 +73,7 @@ static bool names_what_is_done(struct word w)
     return false;
 }
 
-/* Behind the parameters of a function that is named among the arguments: `at` is their '('. */
+/* Skips the parameters of a function that is named among the arguments: `at` is their '('. */
 static const char *behind_parameters(const char *at)
 {
     int depth = 0;
@@ -85,8 +85,8 @@ static const char *behind_parameters(const char *at)
     return at;
 }
 
-/* Among a template's arguments the last word of those that name what is done, or else the last that is no plain type; of
- * length 0 where there is none. Name spaces and parameters are no words. */
+/* Returns the last word among a template's arguments that names what is done, or else the last one that is no plain type;
+ * of length 0 if there is none. Name spaces and parameters do not count. */
 static struct word telling_word(const char *arguments)
 {
     struct word best = {0}, other = {0};

@@ -1,4 +1,4 @@
-/* parse.c - reads the arguments of a command, whose --help ends with its example, and numbers among them. */
+/* parse.c - parses the arguments of a command, whose --help ends with its example, and numbers among them. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +14,9 @@ static const struct {
 #undef X
 };
 
-static const char *shown_example; /* of the command whose arguments are being read; NULL: it has none */
+static const char *shown_example; /* of the command whose arguments are being parsed; NULL: none */
 
-/* Adds the example to what argp prints for --help. */
+/* Adds the example to the text that argp prints for --help. */
 static char *add_example(int key, const char *text, void *input)
 {
     char *line;

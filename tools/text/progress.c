@@ -1,4 +1,4 @@
-/* progress.c - a line that is written over itself. */
+/* progress.c - prints a line that overwrites itself. */
 #include "progress.h"
 
 #include <stdbool.h>

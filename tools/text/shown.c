@@ -1,4 +1,4 @@
-/* shown.c - units by powers of 1024 and 1000, and what a stream says at its end. */
+/* shown.c - formats units by powers of 1024 and 1000, and finds the error of a stream at its end. */
 #include "shown.h"
 
 #include <errno.h>
@@ -48,6 +48,6 @@ int shown_end(FILE *to)
         return -errno;
     if (!ferror(to))
         return 0;
-    errno = 0; /* by now that of another call: the stream is asked again */
+    errno = 0; /* errno is that of another call by now: ask the stream again */
     return fputc('\n', to) == EOF || fflush(to) != 0 ? errno ? -errno : -EIO : -EIO;
 }

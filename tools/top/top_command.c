@@ -1,4 +1,4 @@
-/* top_command.c - `spillway top`: how running processes are doing, on a screen or once. */
+/* top_command.c - `spillway top`: shows how running processes are doing, on a screen or once. */
 #include "top.h"
 
 #include <argp.h>

@@ -1,4 +1,4 @@
-/* top_print.c - the figures of one process, once: as JSON and as lines of text. */
+/* top_print.c - prints the figures of one process once: as JSON and as lines of text. */
 #include <inttypes.h>
 
 #include "shown.h"
@@ -6,7 +6,7 @@
 
 #define I(x) ((json_int_t)(x))
 
-/* A share in thousandths, or a figure that is not known. */
+/* Returns a share in thousandths or another figure, or null if it is unknown. */
 static json_t *known(uint64_t value, bool is_known)
 {
     return is_known ? json_integer(I(value)) : json_null();
@@ -47,7 +47,7 @@ json_t *top_json(const struct spw_status_page *p)
     for (uint32_t i = 0; devices && i < p->device_count; i++)
         (void)json_array_append_new(devices, device_json(&p->devices[i]));
     json_t *command = json_string(p->command);
-    if (!command) /* its bytes are no text */
+    if (!command) /* its bytes are not UTF-8 */
         command = json_string("");
     json_t *iteration = p->iteration_length
                             ? json_pack("{s:I, s:I, s:I, s:I}", "number", I(p->iterations), "shape", I(p->iteration_shape),
@@ -66,7 +66,7 @@ json_t *top_json(const struct spw_status_page *p)
         top_recomputed_json(p), "not_replayed", top_refusals_json(p), "not_replayed_left_out", I(p->refusals_left_out));
 }
 
-/* Lines about iterations by plan, where there were any. */
+/* Prints lines about iterations by plan, if there were any. */
 static void planned_text(const struct spw_status_device *d, FILE *to)
 {
     const struct spw_status_planned *p = &d->planned;

@@ -15,7 +15,7 @@
 
 enum { READ = 0, LEFT, UNREADABLE };
 
-/* Pages of processes in other pid namespaces are read as well: their pid is the one that they know. */
+/* Also reads pages of processes in other pid namespaces, with the pid that they have there. */
 static int read_page(struct top_process *p, uint32_t pid)
 {
     if (spw_status_is_left(p->path, pid, false)) {
@@ -25,7 +25,7 @@ static int read_page(struct top_process *p, uint32_t pid)
     return spw_status_read(p->path, &p->page) == 0 ? READ : UNREADABLE;
 }
 
-/* A page of that process, of whatever user: 1 and the user, or 0. */
+/* Finds a page of that process that belongs to another user. Returns 1 and the user, or 0. */
 static int find_of_others(uint32_t pid, unsigned *ret_user)
 {
     const char *folder;

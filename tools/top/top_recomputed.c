@@ -1,5 +1,5 @@
-/* top_recomputed.c - what a process computes again in place of copying it, and which kernels it cannot, as lines and as
- * JSON. */
+/* top_recomputed.c - shows what a process recomputes instead of copying it, and which kernels it cannot replay, as lines
+ * and as JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* top_screen.c - the live screen: bars, rates and counts, drawn anew twice a second. */
+/* top_screen.c - the live screen: bars, rates and counts, drawn twice a second. */
 #include <ncurses.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -34,7 +34,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
     char text[1024];
     va_list arguments;
     va_start(arguments, format);
-    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): a false alarm, when several files are looked at in one go */
+    /* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): a false alarm, when several files are analysed in one go */
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     if (COLS > LABEL)
@@ -42,7 +42,7 @@ __attribute__((format(printf, 1, 2))) static void say(const char *format, ...)
     row++;
 }
 
-/* [#####     ] with the figures behind it; without a whole there is no bar. */
+/* Draws [##### ] followed by the figures; without a whole there is no bar. */
 static void bar(const char *name, uint64_t part, uint64_t whole, const char *rest)
 {
     char a[32], b[32], figures[128];
@@ -80,7 +80,7 @@ static void draw_head(const char *what)
     row = 2;
 }
 
-/* Iterations by plan, where a device had any. */
+/* Draws the iterations by plan, if a device had any. */
 static void draw_planned(const struct spw_status_page *p)
 {
     char a[32], b[32], line[TOP_LINE];
@@ -103,7 +103,7 @@ static void draw_planned(const struct spw_status_page *p)
     }
 }
 
-/* What is computed again, and what most cannot be. */
+/* Draws what is recomputed, and the first of the kernels that cannot be replayed. */
 static void draw_recomputed(const struct spw_status_page *p)
 {
     char line[TOP_LINE];
@@ -192,9 +192,9 @@ static void draw_list(const struct top_process *list, unsigned count)
     }
 }
 
-/* ---- until it is left ---- */
+/* ---- running the screen ---- */
 
-/* Returns the exit status and, for the time after the screen, what there is to say. */
+/* Returns the exit status and, for after the screen, a message. */
 static int watch_one(struct top_process *t, const char **ret_said)
 {
     for (;;) {
@@ -264,7 +264,7 @@ int top_screen(uint32_t pid)
     delscreen(screen);
     if (said)
         fprintf(stderr, "%s\n", said);
-    if (left_by) { /* ended as whoever sent it expects */
+    if (left_by) { /* end by the signal, as its sender expects */
         signal(left_by, SIG_DFL);
         raise(left_by);
     }
