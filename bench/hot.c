@@ -1,10 +1,10 @@
-/* hot.c - the calls that a training program makes most, repeated: what `./dev bench` counts instructions of.
+/* hot.c - repeats the calls that a training program makes most; `./dev bench` counts their instructions.
  *
  *     hot launch N      N launches with ten parameters, four of them device addresses; every hundred are like those before
  *     hot pointers N    N launches with ten parameters, all of them device addresses
  *     hot scalars N     N launches with ten parameters, none of them a device address
- *     hot loop N        N launches like the first ones, in iterations of 2000; in each of them two more buffers are used
- *                       once, of which only one finds room in a budget of 21 MiB
+ *     hot loop N        N launches like the first ones, in iterations of 2000; each iteration uses two more buffers once, of
+ *                       which only one fits into a budget of 21 MiB
  *
  *     hot pair N        N times allocate and free, stream-ordered, always the same size
  *

@@ -1,10 +1,10 @@
-/* iteration.c - feeds the iteration detector: what `./dev bench` counts the instructions of.
+/* iteration.c - feeds the iteration detector; `./dev bench` counts its instructions.
  *
  *     iteration follow N     N operations of a program whose iteration (2000 operations) is known
  *     iteration search N     N operations of a program that never repeats
  *     iteration layers N     N operations of a program that never repeats, but consists of loops
  *     iteration young N      like follow, but each operation comes with an allocation and a free
- *     iteration nothing N    the same numbers made, and nobody told
+ *     iteration nothing N    generates the same numbers without a detector
  * Each operation touches four allocations. */
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 enum { KEPT = 64, PERIOD = 2000, WARM_UP = 3 * PERIOD, YOUNG = 32, TOUCHES = 4 };
 
 struct feed {
-    struct spw_iteration *detector; /* NULL: nobody is told */
+    struct spw_iteration *detector; /* NULL: no detector */
     uint64_t random, next_id, young[YOUNG];
     bool allocates;
     uint64_t sum; /* so that nothing is optimised away */
@@ -39,7 +39,7 @@ static void allocate(struct feed *feed, uint64_t number, uint64_t bytes)
         spw_iteration_alloc(feed->detector, *young, bytes, 1);
 }
 
-/* `what`: decides everything about the operation. */
+/* `what` determines everything about the operation. */
 static void operate(struct feed *feed, uint64_t number, uint64_t what)
 {
     struct spw_iteration_touch touches[TOUCHES];

@@ -1,5 +1,4 @@
-/* lookup.c - finds what lies at an address, over and over, in an arena that this program makes up: what `./dev bench`
- * counts the instructions of one look-up with.
+/* lookup.c - looks up addresses in an arena that this program invents; `./dev bench` counts the instructions of a look-up.
  *
  *     lookup find N       N look-ups
  *     lookup nothing N    the same loop without them, to be subtracted */

@@ -1,16 +1,16 @@
-/* trace.c - what noting a training loop costs: instructions, bytes in the file, and the time to read it again.
+/* trace.c - measures the cost of tracing a training loop: instructions, bytes in the file, and the time to read it again.
  *
  *     trace nothing N       makes N operations of the loop and drops them
- *     trace encode N        and turns them into bytes
- *     trace steady N        turns one launch with eight touches into bytes, again and again
- *     trace write N FILE    and writes them to FILE; prints the bytes of the file per operation
- *     trace allocs N FILE   the same with an allocation and a free for each operation
+ *     trace encode N        also encodes them
+ *     trace steady N        encodes one launch with eight touches, again and again
+ *     trace write N FILE    also writes them to FILE; prints the bytes of the file per operation
+ *     trace allocs N FILE   does the same with an allocation and a free for each operation
  *     trace read FILE       reads FILE; prints records, seconds and records per second
  *
- * The loop is made up, but like a transformer's: 200 kernels, 1200 launches an iteration; 24 layers forward and backward
- * in four variants, then the update of the parameters. Each launch touches ten allocations: parameters that stay,
- * activations that each iteration makes anew (near ones, and backward those of the same layer forward), workspaces at
- * changing offsets. Sizes differ from layer to layer, and times have noise. */
+ * The loop is invented, but resembles a transformer's: 200 kernels, 1200 launches per iteration; 24 layers forward and
+ * backward in four variants, then the update of the parameters. Each launch touches ten allocations: parameters that
+ * stay, activations that each iteration makes anew (recent ones, and in the backward pass those of the same layer's
+ * forward pass), workspaces at varying offsets. Sizes differ from layer to layer, and times have noise. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,10 +30,10 @@ struct loop {
     struct spw_touch touches[TOUCHES];
 };
 
-/* Where in the iteration a launch stands. */
+/* The position of a launch in the iteration. */
 struct place {
     unsigned phase, layer, step; /* phase: 0 forward, 1 backward, 2 update */
-    uint64_t newest, began;      /* the allocation made last, and the last one of the iteration before */
+    uint64_t newest, began;      /* the latest allocation, and the last one of the previous iteration */
 };
 
 static struct place where(uint64_t number)
@@ -46,7 +46,7 @@ static struct place where(uint64_t number)
     return place;
 }
 
-/* 80 kernels forward, 80 backward, 40 for the update. */
+/* 80 kernels for forward, 80 for backward, 40 for the update. */
 static uint32_t function_at(const struct place *place)
 {
     const unsigned variant = place->layer % VARIANTS;
@@ -71,7 +71,7 @@ static void make_touch(struct spw_touch *touch, const struct place *place, unsig
     }
 }
 
-/* The next operation, with an allocation before and a free after it for those who want them. */
+/* Makes the next operation, and an allocation before it and a free after it for modes that use them. */
 static void next(struct loop *loop)
 {
     const struct place place = where(loop->number);
@@ -126,7 +126,8 @@ static void only_encode(uint64_t count, char how)
             continue;
         if (how == 's')
             loop.op.op.touch_count = 8;
-        encoder.slots[SPW_SLOT_ALLOC] = loop.alloc.alloc.id + 1; /* as the record of the allocation would */
+        /* As the record of the allocation would set it. */
+        encoder.slots[SPW_SLOT_ALLOC] = loop.alloc.alloc.id + 1;
         check(spw_encode(&encoder, &loop.op), "encode");
         if ((encoder.records_at - encoder.records) + (encoder.times_at - encoder.times) >= SPW_FRAME_FULL_BYTES)
             spw_encoder_begin(&encoder);

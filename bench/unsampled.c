@@ -1,4 +1,4 @@
-/* unsampled.c - the library without spot checks (spot_checks.h), to tell what they cost. */
+/* unsampled.c - disables the library's spot checks (spot_checks.h), to measure what they cost. */
 #include "spot_checks.h"
 
 void __wrap_spw_spot_check_left_locked(struct spw_device *d, struct spw_block *b);

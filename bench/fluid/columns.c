@@ -1,7 +1,7 @@
-/* columns.c - the columns of the fluid relaxation: which shares are free to choose, and which are decided. */
+/* columns.c - makes the columns of the fluid relaxation: which shares are free to choose, and which are decided. */
 #include "model.h"
 
-/* What the operation at the instant makes of the value: NONE or ALL where that is decided, else 0. */
+/* Returns what the operation at the instant requires of the value: NONE or ALL if that decides it, else 0. */
 static int decided(const struct fluid *m, const struct value *value, uint32_t instant)
 {
     const struct spw_graph *graph = m->graph;
@@ -47,7 +47,7 @@ static void add_shares(struct fluid *m)
     }
 }
 
-/* Whether a replay of the operation in the span can be of use: it has run by then, and something that it makes is useful
+/* Returns true if a replay of the operation in the span can be useful: it has run by then, and some product is useful
  * later. */
 static bool may_replay_in(const struct fluid *m, uint32_t op, uint32_t span)
 {

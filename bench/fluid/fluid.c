@@ -1,26 +1,35 @@
 /* fluid.c - the fluid relaxation of model S+ as a linear program.
  *
- * An *instant* is the start of an operation, just after it has taken its bytes, or its end, just before it gives them back;
- * a *span* is the time between two instants, and the operations that start in it. A value is what a tensor holds from one
- * write to the next. Of each value, for each instant, the columns are x  the share of it that is on the device        h  the
- * share that has been copied out and for each span s  the share that is copied in during it        r  the share of its
- * producer that is replayed during it (one column for all that the producer makes) and of each span its length, whose sum is
- * what is to be least. A schedule gives such shares: what is under way counts as far as it is done, and what happens more
- * than once in a span counts once. The rows hold for them: length >= its operations + replays, >= the copies in, >= the
- * copies out                              (three lanes) x now <= x before + s + r          what was not there has come in or
- * been made x before + s + r >= 1              where an operation in the span reads the value x before + s + r >= r of a
- * replay  where the replay reads the value s <= h before                      only what has been copied out completely can
- * come in 0 <= h now - h before <= x before + r       what is copied out is there; what has just come in has its copy
- * already; and nothing that the only operation of the span writes x + h + the r up to then >= 1      of what an operation
- * will read: otherwise it would be lost sum of x * bytes + what the operation touches and what may not leave <= the budget,
- * at each instant sum of x over the versions of one tensor <= 1 Where the span writes a tensor anew, nothing of the older
- * version remains by itself. At the end, what is persistent is where it was at the start, in its last version. During an
- * operation that starts at one instant and ends at the next nothing is replayed. */
+ * An *instant* is the start of an operation, just after it has taken its bytes, or its end, just before it gives them back.
+ * A *span* is the time between two instants, with the operations that start in it. A value is what a tensor holds from one
+ * write to the next. For each value and each instant the columns are
+ *     x  the share of it that is on the device
+ *     h  the share that has been copied out
+ * and for each value and each span
+ *     s  the share that is copied in during the span
+ *     r  the share of its producer that is replayed during it (one column for everything that the producer makes)
+ * and for each span its length. The sum of the lengths is minimised.
+ *
+ * A schedule gives such shares: what is in progress counts as far as it is done, and what happens several times in a span
+ * counts once. These rows hold for them:
+ *     length >= its operations + replays, >= the copies in, >= the copies out      (three lanes)
+ *     x now <= x before + s + r              what was absent has been copied in or made
+ *     x before + s + r >= 1                  where an operation in the span reads the value
+ *     x before + s + r >= r of a replay      where the replay reads the value
+ *     s <= h before                          only what has been copied out completely can be copied in
+ *     0 <= h now - h before <= x before + r  what is copied out is present; what was just copied in has its copy
+ *                                            already; what the only operation of the span writes is not copied out
+ *     x + h + the r up to then >= 1          for a value that an operation will read: otherwise it would be lost
+ *     sum of x * bytes + what the operation touches and what may not be evicted <= the budget, at each instant
+ *     sum of x over the versions of one tensor <= 1
+ * If the span overwrites a tensor, nothing of the older version remains by itself. At the end, each persistent tensor is
+ * where it was at the start, in its last version. During an operation that starts at one instant and ends at the next,
+ * nothing is replayed. */
 #include "model.h"
 
 #include <stdlib.h>
 
-/* Where a persistent tensor begins matters even if it is overwritten unread. */
+/* Keeps the first versions of persistent tensors: where such a tensor begins matters even if it is overwritten unread. */
 static void add_starts(struct fluid *m)
 {
     for (uint32_t t = 0; t < m->graph->tensor_count; t++) {
@@ -28,7 +37,7 @@ static void add_starts(struct fluid *m)
         struct value *value = &m->values.list[v];
         if (m->graph->tensors[t].persistent && m->graph->tensors[t].evictable &&
             m->values.list[v + m->graph->tensors[t].last_version].is_useful)
-            value->is_useful = true; /* where it begins matters, even if it is overwritten unread */
+            value->is_useful = true;
     }
 }
 

@@ -5,19 +5,20 @@
 #include "program.h"
 
 struct fluid_request {
-    const struct spw_graph *graph; /* its compute_us is above 0 */
+    const struct spw_graph *graph; /* with compute_us above 0 */
     uint64_t device_bytes;
-    uint64_t smallest_bytes; /* smaller tensors take no room */
+    uint64_t smallest_bytes; /* smaller tensors take no memory */
     bool may_copy, may_replay;
 };
 
 struct fluid;
 
-/* A relaxation that looks at memory during about `count` operations, or all of them if there are fewer. Running out of
- * memory ends the process: this is a tool. */
+/* Makes a relaxation that examines memory during about `count` operations, or during all if there are fewer. Running out
+ * of memory ends the process, since this is a tool. */
 struct fluid *fluid_create(const struct fluid_request *request, uint32_t count);
 void fluid_destroy(struct fluid *fluid);
-uint32_t fluid_operations(const struct fluid *fluid); /* that it looks at */
-/* The program, whose least cost is a bound in units of the graph's compute_us. Good until the fluid is destroyed. */
+uint32_t fluid_operations(const struct fluid *fluid); /* number of operations that it examines */
+/* Returns the program, whose least cost is a bound in units of the graph's compute_us; valid until the relaxation is
+ * destroyed. */
 const struct program *fluid_program(struct fluid *fluid);
 #endif

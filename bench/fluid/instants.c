@@ -1,11 +1,11 @@
-/* instants.c - where the fluid relaxation looks at memory. */
+/* instants.c - chooses where the fluid relaxation examines memory. */
 #include "model.h"
 
 #include <stdlib.h>
 
 #include "bounds/bounds.h"
 
-/* Bytes alive, and those that have to be there, for each operation. */
+/* Computes, for each operation, the bytes that are alive and those that have to be present. */
 void fluid_sum_up(struct fluid *m)
 {
     double *alive = m->alive, *held = m->held;
@@ -44,8 +44,8 @@ static void choose(struct fluid *m, uint32_t op)
     m->chosen[op] = true;
 }
 
-/* The operations are cut into blocks of about the same weight, in bytes that an operation has to have; in each the one with
- * the largest cut bound is chosen, or where all fits the one with most alive. */
+/* Cuts the operations into blocks of about the same weight, in bytes that an operation needs. In each block it chooses
+ * the operation with the largest cut bound or, if everything fits, the one with the most bytes alive. */
 void fluid_choose(struct fluid *m, uint32_t count)
 {
     const uint32_t ops = m->graph->op_count;
@@ -67,7 +67,7 @@ void fluid_choose(struct fluid *m, uint32_t count)
     free(cuts);
 }
 
-/* A long operation is looked at twice: nothing is replayed from its start to its end. */
+/* Lists both the start and the end of a long operation: nothing is replayed in between. */
 void fluid_list_instants(struct fluid *m)
 {
     const uint32_t ops = m->graph->op_count;

@@ -1,11 +1,11 @@
-/* main.c - what the fluid relaxation proves of an iteration: no schedule within the budget takes less time.
+/* main.c - computes what the fluid relaxation proves about an iteration: no schedule within the budget takes less time.
  *
  * usage: fluid [--budget SHARE%|BYTES] [--operations N] [--smallest BYTES] [--swap-only | --replay-only] [--seconds S]
  *              [--program FILE.mps] ITERATION.json
  *
- * Prints one object, in the form of the cases of tests/graphs/bounds.json. With --program it writes the linear program for
- * other solvers instead, whose least cost times compute_us is the bound. Exit status 3: there is no schedule; 1: the
- * solver was stopped (what is printed is a bound all the same); 2: bad input. */
+ * Prints one object, in the form of the cases of tests/graphs/bounds.json. With --program it instead writes the linear
+ * program for other solvers; its least cost times compute_us is the bound. Exit status 3: there is no schedule; 1: the
+ * solver was stopped (the output is still a bound); 2: bad input. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -107,7 +107,7 @@ static int write_program(const struct program *program, const char *path)
     return fclose(to) == 0 ? 0 : 2;
 }
 
-/* What the closed form knows to be impossible; the interior point method is slow to see it. */
+/* Returns false if the closed form proves that there is no schedule; the interior point method is slow to find that. */
 static bool is_feasible(const struct options *options, const struct spw_graph *graph, uint64_t budget_bytes)
 {
     struct spw_bounds bounds;

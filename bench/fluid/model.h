@@ -1,12 +1,12 @@
-/* model.h - what the files of the fluid relaxation share. */
+/* model.h - declares what the files of the fluid relaxation share. */
 #ifndef SPILLWAY_BENCH_FLUID_MODEL_H
 #define SPILLWAY_BENCH_FLUID_MODEL_H
 #include "fluid.h"
 #include "values.h"
 
-enum { NONE = -1, ALL = -2 }; /* in place of a column: nothing of it, all of it */
+enum { NONE = -1, ALL = -2 }; /* instead of a column: nothing of it, all of it */
 
-/* The start of an operation, or its end. The first is the start of the iteration, the last its end. */
+/* The start of an operation, or its end. The first instant is the start of the iteration, the last its end. */
 struct instant {
     uint32_t op; /* op_count: the end of the iteration */
     bool at_end; /* just before the operation ends */
@@ -17,8 +17,9 @@ struct fluid {
     const struct spw_graph *graph;
     struct program program;
     struct values values;
-    double *alive, *held; /* for each operation: bytes that are alive; bytes that are there whatever is done */
-    bool *chosen;         /* the operations that are looked at */
+    /* For each operation: bytes that are alive; bytes that are present whatever a schedule does. */
+    double *alive, *held;
+    bool *chosen; /* the operations that are examined */
     uint32_t chosen_count;
     struct instant *instants;
     uint32_t count;
@@ -48,7 +49,7 @@ static inline uint32_t span_end(const struct fluid *m, uint32_t span)
     return m->instants[span + 1].op + m->instants[span + 1].at_end;
 }
 
-/* The span is one operation, from its start to its end. */
+/* Returns true if the span is one operation, from its start to its end. */
 static inline bool is_op(const struct fluid *m, uint32_t span)
 {
     return m->instants[span + 1].at_end;

@@ -1,4 +1,4 @@
-/* rows.c - the rows of the fluid relaxation; fluid.c says what they mean and why they hold. */
+/* rows.c - makes the rows of the fluid relaxation; fluid.c says what they mean and why they hold. */
 #include "model.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static bool is_overwritten_in(const struct fluid *m, const struct value *value, 
     return value->overwritten >= span_first(m, span) && value->overwritten < span_end(m, span);
 }
 
-/* The first operation from `op` on that reads the value; SPW_NO_INDEX: none does. */
+/* Returns the first operation from `op` on that reads the value, or SPW_NO_INDEX. */
 static uint32_t first_reader(const struct fluid *m, const struct value *value, uint32_t op)
 {
     const struct spw_use *uses = &m->graph->uses[value->first_use];
@@ -34,7 +34,7 @@ static uint32_t first_reader(const struct fluid *m, const struct value *value, u
     return low < value->use_count ? uses[low].op : SPW_NO_INDEX;
 }
 
-/* In each span the lanes take no longer than the span does. */
+/* In each span the lanes take no longer than the span. */
 static void add_lanes(struct fluid *m)
 {
     const double unit = m->graph->compute_us;
@@ -92,7 +92,7 @@ static void add_memory(struct fluid *m)
         }
 }
 
-/* The terms of what there is of the value at some time in the span; whether that is all of it in any case. */
+/* Returns true if all of the value is present at some time in the span in any case. */
 static bool is_there(const struct fluid *m, const struct value *value, uint32_t v, uint32_t span)
 {
     return m->x[at(m, v, span)] == ALL || born_in(m, value, span);
@@ -105,7 +105,7 @@ static void add_there(struct fluid *m, const struct value *value, uint32_t v, ui
     term(m, replay_of(m, value, span), 1);
 }
 
-/* At least `share` (a column, or ALL) of the value has to be there in the span. */
+/* At least `share` (a column, or ALL) of the value has to be present in the span. */
 static void add_read(struct fluid *m, const struct value *value, uint32_t span, int share)
 {
     const uint32_t v = (uint32_t)(value - m->values.list);
@@ -173,7 +173,7 @@ static void add_moves(struct fluid *m, uint32_t v, uint32_t span)
     }
 }
 
-/* Of what an operation at or after the instant reads there is enough, with the replays up to then. */
+/* Enough of a value that an operation at or after the instant reads is left, including the replays up to then. */
 static void add_recovery(struct fluid *m, uint32_t v, uint32_t instant)
 {
     const struct value *value = &m->values.list[v];

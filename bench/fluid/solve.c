@@ -1,4 +1,4 @@
-/* solve.c - hands a linear program to CLP. */
+/* solve.c - solves a linear program with CLP. */
 #include "program.h"
 
 #include <Clp_C_Interface.h>
@@ -20,8 +20,8 @@ static void fill(Clp_Simplex *clp, const struct program *program)
     free(starts);
 }
 
-/* The simplex method knows for sure that there is no solution, and is quick where the program is small; on large ones the
- * interior point method is. Neither has to be exact: what is proven is found from the prices. */
+/* The simplex method proves for certain that there is no solution, and is fast for small programs; for large ones the
+ * interior point method is. Neither has to be exact, since the proof follows from the prices. */
 enum program_outcome program_solve(const struct program *program, double seconds, double *prices)
 {
     Clp_Simplex *clp = Clp_newModel();

@@ -1,4 +1,4 @@
-/* values.c - what tensors hold from one write to the next. */
+/* values.c - lists the values that tensors hold from one write to the next. */
 #include "values.h"
 
 #include <stdlib.h>
