@@ -1,10 +1,10 @@
-/* image.h - what a "device program" of the simulated device is: the form in which compiled kernels reach
- * cuModuleLoadData() and cuLibraryLoadData().
+/* image.h - defines a "device program" of the simulated device: the form in which compiled kernels reach cuModuleLoadData()
+ * and cuLibraryLoadData().
  *
- * On a GPU a module image is machine code. Here it is a table of host functions that live in the same process, so an
- * image is a struct simgpu_image, recognised by its magic. It is a cubin as well, which lists the variables that it has, as
- * a real one does, for whoever looks at images. The kernel header (kernel.h) makes these tables from ordinary CUDA C++; the
- * driver (driver/) reads them; nothing else does. */
+ * On a GPU a module image is machine code. Here it is a table of host functions of the same process: a struct
+ * simgpu_image, recognised by its magic. It is also a cubin that lists its variables, as a real one does, for readers of
+ * images. The kernel header (kernel.h) makes these tables from ordinary CUDA C++, and the driver (driver/) reads them;
+ * nothing else does. */
 #ifndef SIMGPU_IMAGE_H
 #define SIMGPU_IMAGE_H
 #include <elf.h>
@@ -16,25 +16,25 @@
 extern "C" {
 #endif
 
-#define SIMGPU_IMAGE_MAGIC "SIMGPU1" /* 7 bytes in what an ELF header leaves free of its first 16 */
+#define SIMGPU_IMAGE_MAGIC "SIMGPU1" /* 7 bytes, where an ELF header has unused bytes among its first 16 */
 
 struct simgpu_kernel;
 
-struct simgpu_launch {     /* how a kernel was launched; borrowed for the length of the call */
+struct simgpu_launch {     /* how a kernel was launched; valid for the length of the call */
     uint32_t grid[3];      /* blocks */
     uint32_t block[3];     /* threads per block */
     uint32_t shared_bytes; /* dynamic shared memory */
     uint64_t serial;       /* position of this launch in the order in which the device runs them, from 1 */
-    uint64_t order;        /* of the blocks: 0 ascending, else a number that chooses another order */
+    uint64_t order;        /* of the blocks: 0: ascending, else a number that selects another order */
     const struct simgpu_kernel *kernel;
-    uint64_t token; /* what describe() said for this launch, else 0 */
+    uint64_t token; /* the token that describe() set for this launch, else 0 */
 };
 
-/* What a kernel does with bytes; none of it: it may read them. */
+/* What a kernel does with bytes. None of these: it may read them. */
 enum {
     SIMGPU_WRITES = 1,    /* may write them, and may read them */
     SIMGPU_READS = 2,     /* reads each of them */
-    SIMGPU_READS_SOME = 4 /* reads some of them; there may be others that nobody has written */
+    SIMGPU_READS_SOME = 4 /* reads some of them; others may never have been written */
 };
 
 struct simgpu_range { /* bytes that a kernel may touch */
@@ -45,14 +45,16 @@ struct simgpu_range { /* bytes that a kernel may touch */
 
 #define SIMGPU_MAX_RANGES 512
 
-struct simgpu_footprint { /* what one launch costs and touches, known before it runs */
+struct simgpu_footprint { /* the cost and the touches of one launch, known before it runs */
     double flops;         /* arithmetic operations, before the scale factor of the device */
     double bytes;         /* device memory traffic in bytes, before the scale factor */
-    double link_bytes;    /* of a kernel that meets others: bytes over the link between devices, before the scale factor */
+    /* Of a kernel that meets others: bytes over the link between devices, before the scale factor. */
+    double link_bytes;
     uint32_t range_count; /* 0: nothing is touched */
     struct simgpu_range ranges[SIMGPU_MAX_RANGES];
     uint64_t token; /* for run() */
-    int unknown; /* nonzero: the ranges are; the driver then takes each pointer parameter for the whole of its allocation */
+    /* Nonzero: the ranges are unknown; the driver then takes each pointer parameter for the whole of its allocation. */
+    int unknown;
     int refused; /* nonzero: there was no memory to describe it */
 };
 
@@ -61,34 +63,37 @@ enum {
     SIMGPU_PARAM_CONST = 2    /* declared as a pointer to const: read only */
 };
 
-struct simgpu_param { /* one kernel parameter in the device-side layout, as cuFuncGetParamInfo() tells it */
+struct simgpu_param { /* one kernel parameter in the device-side layout, as cuFuncGetParamInfo() returns it */
     uint32_t offset_bytes;
     uint32_t size_bytes;
     uint32_t flags;
 };
 
-/* A kernel that exchanges with kernels of other devices, which may be in other processes. It occupies its stream while it
- * waits for them and no lane of the device, and the link from the moment at which all are there; then it runs. */
+/* A kernel that exchanges data with kernels of other devices, which may be in other processes. While it waits for them it
+ * occupies its stream but no lane of the device. Once all are there it occupies the link, and then it runs. */
 struct simgpu_meeting {
-    /* All before it in its stream is complete at this time of the device's clock: it offers what it reads. */
+    /* Called with the time of the device's clock at which everything before it in its stream is complete: it offers what
+     * it reads. */
     void (*arrive)(const struct simgpu_launch *launch, const void *image, double now_ns);
-    /* Asked again and again after that, and never waits itself: nonzero once it may go on, with the time of the device's
-     * clock at which the last of them came. It also may where it was given up; run() then has nothing to do. Zero before,
-     * with a time before which the last of them does not come: infinite where the device is not to wait for it. */
+    /* Called again and again after that; it never waits. Returns nonzero once the kernel may go on, with the time of the
+     * device's clock at which the last of the others came. It may also go on if the meeting was given up; run() then has
+     * nothing to do. Until then it returns zero, with a time before which the last of them does not come: infinite if the
+     * device need not wait for it. */
     int (*is_complete)(const struct simgpu_launch *launch, const void *image, double *ret_since_ns);
 };
 
 struct simgpu_kernel {
-    const char *name; /* what cuFuncGetName() answers: mangled as nvcc would, or plain for extern "C" */
+    const char *name; /* the result of cuFuncGetName(): mangled as by nvcc, or plain for extern "C" */
     uint32_t param_count;
     uint32_t param_bytes; /* size of the whole parameter image */
     const struct simgpu_param *params;
-    /* Runs every thread of the launch on the calling host thread. `image` is the parameter image, laid out by params[]. */
+    /* Runs every thread of the launch on the calling host thread. `image` is the parameter image, laid out as in
+     * params[]. */
     void (*run)(const struct simgpu_launch *launch, const void *image);
-    /* Fills in cost and ranges; NULL when the program declares none. */
+    /* Sets cost and ranges; NULL if the program declares none. */
     void (*describe)(const struct simgpu_launch *launch, const void *image, struct simgpu_footprint *ret_footprint);
     uint32_t static_shared_bytes;
-    const struct simgpu_meeting *meeting; /* NULL: it meets nobody */
+    const struct simgpu_meeting *meeting; /* NULL: it meets no other kernel */
 };
 
 struct simgpu_global { /* a __device__ or __constant__ variable; kernels know it by its host address (driver/variables.h) */
@@ -118,7 +123,7 @@ struct simgpu_image {
     uint32_t kernel_count, global_count;
     const struct simgpu_kernel *const *kernels;
     const struct simgpu_global *const *globals;
-    uint64_t code; /* in place of machine code: another number for another source */
+    uint64_t code; /* instead of machine code: a different number for each source */
     /* Filled in by simgpu_image_list(). */
     Elf64_Shdr sections[SIMGPU_SECTIONS];
     char section_names[sizeof(SIMGPU_SECTION_NAMES)];
@@ -126,7 +131,7 @@ struct simgpu_image {
     char names[SIMGPU_MAX_NAMES]; /* of variables */
 };
 
-/* What one that is not listed begins with. */
+/* The first bytes of an image that is not listed. */
 #define SIMGPU_IMAGE_IDENT \
     { \
         ELFMAG0, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB, EV_CURRENT, 0x41, 8, 'S', 'I', 'M', 'G', 'P', 'U', '1' \
@@ -152,7 +157,7 @@ static inline void simgpu_image_section(struct simgpu_image *image, enum simgpu_
     s->sh_size = bytes;
 }
 
-/* Makes the image a cubin that lists its variables. -1: there are too many, and it is none. */
+/* Makes the image a cubin that lists its variables. Returns 0, or -1 if there are too many; then it is no cubin. */
 static inline int simgpu_image_list(struct simgpu_image *image)
 {
     const unsigned char ident[EI_NIDENT] = SIMGPU_IMAGE_IDENT;

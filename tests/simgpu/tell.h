@@ -1,4 +1,5 @@
-/* tell.h - how who stands above everybody finds the driver's functions that want to know of the program (program.h). */
+/* tell.h - finds the driver's functions that receive what the program does (program.h), for the libraries above all
+ * others. */
 #ifndef SIMGPU_TELL_H
 #define SIMGPU_TELL_H
 #include <cuda.h>
@@ -6,7 +7,7 @@
 
 #include "program.h"
 
-struct simgpu_tell { /* NULL: the driver has no such function */
+struct simgpu_tell { /* a member is NULL if the driver has no such function */
     simgpu_tensor_made *made;
     simgpu_tensor_gone *gone;
     simgpu_tensor_written *written;

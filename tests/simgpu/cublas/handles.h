@@ -1,4 +1,4 @@
-/* handles.h - handles of cuBLAS and of cuBLASLt; the first may be given wherever the second is asked for. */
+/* handles.h - handles of cuBLAS and of cuBLASLt; the former are valid wherever the latter are expected. */
 #ifndef SIMGPU_CUBLAS_HANDLES_H
 #define SIMGPU_CUBLAS_HANDLES_H
 #include <cublas_api.h>
@@ -7,7 +7,7 @@
 
 #define BLAS_HANDLE_MAGIC 0x73616c62756d6973u /* "simublas" */
 
-/* What both begin with; cleared when the handle goes, so that using it afterwards is noticed more often than not. */
+/* What both begin with. It is cleared when the handle is destroyed, so that a later use is mostly noticed. */
 struct blas_handle {
     uint64_t magic;
 };
@@ -17,7 +17,7 @@ static inline bool blas_is_handle(const void *handle)
     return handle && ((const struct blas_handle *)handle)->magic == BLAS_HANDLE_MAGIC;
 }
 
-/* What a program has chosen for the calls that it makes with a handle. One thread at a time uses it, as documented. */
+/* What a program has chosen for the calls that it makes with a handle. As documented, only one thread at a time uses it. */
 struct cublasContext {
     struct blas_handle head;
     cudaStream_t stream;

@@ -1,10 +1,10 @@
-/* kernels.h - the kernels that the stand-ins for cuBLAS launch, one per call: what each of them is handed, and the launch.
+/* kernels.h - the kernels that the stand-ins for cuBLAS launch, one per call: the parameters of each, and the launch.
  *
  * A kernel's parameters are addresses, each with a role, then for some of them which bytes from there on are meant, and
- * then one block of numbers. Nobody computes them: the device
- * makes what is written out of what is read and of the numbers, so an address is never among the numbers, and a number
- * that the result does not depend on is not there at all. All numbers are 8 bytes wide: no padding that could differ from
- * one call to the next. The last of them are the operations that the call does, which is what it costs. */
+ * then one block of numbers. Nothing is computed from them: the device derives the written bytes from what is read and
+ * from the numbers. So an address is never among the numbers, and a number that does not affect the result is left out.
+ * All numbers are 8 bytes wide, so that no padding can differ from one call to the next. The last number is the count of
+ * operations of the call, which determines its cost. */
 #ifndef SIMGPU_CUBLAS_KERNELS_H
 #define SIMGPU_CUBLAS_KERNELS_H
 #include <cublas_api.h>
@@ -14,9 +14,9 @@
 
 enum blas_kernel { BLAS_DOT, BLAS_GEMM, BLAS_GEMV, BLAS_MATMUL, BLAS_TRSM, BLAS_KERNELS };
 
-/* Where a result replaces something that counts, `..._BEFORE` is the same address, read; else it is NULL, as is every
- * address that the call does not use. The first few addresses are of matrices or vectors, and there is a part for each.
- * Alpha and beta are addresses where the program keeps them on the device. */
+/* If a result replaces something that counts, `..._BEFORE` is the same address, read; else it is NULL, as is every
+ * address that the call does not use. The first addresses are of matrices or vectors, and there is a part for each. Alpha
+ * and beta are addresses if the program keeps them on the device. */
 enum { DOT_X, DOT_Y, DOT_RESULT, DOT_POINTERS, DOT_PARTS = DOT_POINTERS };
 enum { GEMM_A, GEMM_B, GEMM_C, GEMM_C_BEFORE, GEMM_ALPHA, GEMM_BETA, GEMM_POINTERS, GEMM_PARTS = GEMM_C + 1 };
 enum { GEMV_A, GEMV_X, GEMV_Y, GEMV_Y_BEFORE, GEMV_ALPHA, GEMV_BETA, GEMV_POINTERS, GEMV_PARTS = GEMV_Y + 1 };
@@ -109,13 +109,13 @@ struct blas_matmul_call {
     } numbers;
 };
 
-/* The table of the kernels as text that the simulated runtime reads: a heading and a line for each (README.md). */
+/* Returns the table of the kernels as text that the simulated runtime reads: a heading and a line for each (README.md). */
 const char *blas_kernel_layouts(void);
 
-/* How many blocks a result of `rows` times `columns`, `batch` of them, is worked on with. */
+/* Returns the number of blocks for `batch` results of `rows` times `columns`. */
 unsigned blas_blocks(int64_t rows, int64_t columns, int64_t batch);
 
-/* Launches a kernel with its parameters, one of the structures above. CUBLAS_STATUS_EXECUTION_FAILED where the runtime
- * refuses it. */
+/* Launches a kernel with its parameters, one of the structures above. Returns CUBLAS_STATUS_EXECUTION_FAILED if the
+ * runtime refuses it. */
 cublasStatus_t blas_launch(enum blas_kernel kernel, const void *call, unsigned blocks, cudaStream_t stream);
 #endif

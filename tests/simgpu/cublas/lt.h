@@ -1,12 +1,12 @@
-/* lt.h - the descriptors of cuBLASLt as they look inside, and what the calls that take them ask about a product. */
+/* lt.h - defines the contents of cuBLASLt's descriptors, and what the calls that take them need to know of a product. */
 #ifndef SIMGPU_CUBLAS_LT_H
 #define SIMGPU_CUBLAS_LT_H
 #include <cublasLt.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The structures lie in the opaque ones of cublasLt.h, whose size the program may have compiled in. Members have the sizes
- * that the attributes are documented with. */
+/* The structures lie in the opaque ones of cublasLt.h, whose size the program may have compiled in. Members have the
+ * documented sizes of the attributes. */
 struct lt_layout {
     int64_t ld, stride, plane_offset;
     uint64_t rows, columns;
@@ -34,7 +34,7 @@ struct lt_preference {
     float waves;
 };
 
-/* There is one algorithm, number 0; what a program configures about it is kept and makes no difference. */
+/* There is one algorithm, number 0. A program's configuration of it is stored and has no effect. */
 struct lt_algorithm {
     uint64_t magic;
     int32_t id, splits;
@@ -55,22 +55,22 @@ static inline const struct lt_operation *lt_operation(cublasLtMatmulDesc_t opera
     return (const struct lt_operation *)operation;
 }
 
-/* A product as its descriptors tell it: D = epilogue(alpha * op(A) * op(B) + beta * C). */
+/* A product as its descriptors say: D = epilogue(alpha * op(A) * op(B) + beta * C). */
 struct lt_product {
     const struct lt_operation *operation;
     const struct lt_layout *a, *b, *c, *d;
     int64_t m, n, k, batch;
 };
 
-/* Puts the descriptors together. CUBLAS_STATUS_INVALID_VALUE where they contradict each other, CUBLAS_STATUS_NOT_SUPPORTED
- * where the stand-in cannot do what they say. */
+/* Combines the descriptors. Returns CUBLAS_STATUS_INVALID_VALUE if they contradict each other,
+ * CUBLAS_STATUS_NOT_SUPPORTED if the stand-in cannot do what they say. */
 cublasStatus_t lt_product(cublasLtMatmulDesc_t operation, cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                           cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d, struct lt_product *ret_product);
 
-/* Whether cublasLtMatmul() documents a product of these types. */
+/* Returns true if cublasLtMatmul() documents a product of these types. */
 bool lt_combines(cublasComputeType_t compute, cudaDataType_t scale, cudaDataType_t a, cudaDataType_t b, cudaDataType_t c,
                  cudaDataType_t d);
 
-/* Whether this came from cublasLtMatmulAlgoInit() or from the heuristic. */
+/* Returns true if the algorithm came from cublasLtMatmulAlgoInit() or from the heuristic. */
 bool lt_is_algorithm(const cublasLtMatmulAlgo_t *algo);
 #endif

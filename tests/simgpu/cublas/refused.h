@@ -1,10 +1,10 @@
-/* refused.h - the calls that the headers declare and the stand-ins don't carry out; the list is made by list-calls.py, which
- * lists all of them: those that are carried out are defined elsewhere, and what is here is weak. */
+/* refused.h - defines the calls that the headers declare and the stand-ins refuse. list-calls.py makes the list, which
+ * contains all calls: those that are implemented are defined elsewhere, and the definitions here are weak. */
 #ifndef SIMGPU_CUBLAS_REFUSED_H
 #define SIMGPU_CUBLAS_REFUSED_H
 
-int blas_refuse(const char *what,
-                int *told); /* status.h; here without cuBLAS's headers, which declare the real parameters */
+/* As in status.h; declared here without cuBLAS's headers, which declare the real parameters. */
+int blas_refuse(const char *what, int *told);
 
 #define BLAS_REFUSED(symbol) \
     __attribute__((weak)) int symbol(void); \

@@ -1,8 +1,8 @@
-/* bounds.h - holds kernels to what they declare, for SIMGPU_BOUNDS: a kernel with a footprint that touches a page of a
- * device's memory that it does not declare to touch, or writes a byte that it does not declare to write, is a fault.
+/* bounds.h - enforces what kernels declare, for SIMGPU_BOUNDS: it is a fault if a kernel with a footprint touches a page of
+ * device memory that it does not declare, or writes a byte that it does not declare to write.
  *
- * A GPU says nothing where a kernel writes beside its own tensors but within some allocation: other tensors are wrong then.
- */
+ * A GPU reports nothing if a kernel writes outside its own tensors but within some allocation; other tensors are then
+ * wrong. */
 #ifndef SIMGPU_DRIVER_BOUNDS_H
 #define SIMGPU_DRIVER_BOUNDS_H
 #include <stdbool.h>
@@ -10,11 +10,12 @@
 
 #include "op.h"
 
-/* Whether this kernel is held to anything. */
+/* Returns true if the kernel's declarations are enforced. */
 bool bounds_apply(const struct op *op);
 
-/* Around it: leaves open what it declares, whole pages, and opens everything again. *ret_stray is the first byte that the
- * kernel has written on those pages and not declared. False: there is none. The driver's lock is held throughout. */
+/* To be called around the kernel: leaves open the whole pages that it declares, and opens everything again. *ret_stray is
+ * the first byte on those pages that the kernel has written without declaring it. Returns false if there is none. The
+ * driver's lock is held throughout. */
 void bounds_begin(const struct op *op);
 bool bounds_end(uint64_t *ret_stray);
 #endif

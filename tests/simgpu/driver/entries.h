@@ -1,12 +1,13 @@
-/* entries.h - every call that the device carries out: its symbol, the name it is asked for, the CUDA version it came
- * with, and whether there is a variant for per-thread default streams. One call is one line. */
+/* entries.h - lists every call that the device implements, one per line: its symbol, the name by which it is looked up,
+ * the CUDA version that introduced it, and whether there is a variant for per-thread default streams. */
 #ifndef SIMGPU_DRIVER_ENTRIES_H
 #define SIMGPU_DRIVER_ENTRIES_H
 #include <cuda.h>
 #include <cudaProfiler.h>
 
-/* X(CALL | UNSAFE, symbol, "asked name", first version, NONE | PTDS | PTSZ). UNSAFE: it takes effect outside the order of
- * streams, so that a capture doesn't see it; cuThreadExchangeStreamCaptureMode() tells when such calls are prohibited. */
+/* X(CALL | UNSAFE, symbol, "name for look-ups", first version, NONE | PTDS | PTSZ). UNSAFE: it takes effect outside the
+ * order of streams, so that a capture does not see it; cuThreadExchangeStreamCaptureMode() tells when such calls are
+ * prohibited. */
 #define SIMGPU_ENTRIES(X) \
     X(CALL, cuStreamBeginCapture_v2, "cuStreamBeginCapture", 10010, PTSZ) \
     X(CALL, cuStreamBeginCapture, "cuStreamBeginCapture", 10000, PTSZ) \

@@ -1,16 +1,16 @@
-/* exec.h - carries an operation out: runs the kernel, moves the bytes, and catches a fault on the way. */
+/* exec.h - executes an operation: runs the kernel, moves the bytes, and catches a fault on the way. */
 #ifndef SIMGPU_DRIVER_EXEC_H
 #define SIMGPU_DRIVER_EXEC_H
 #include "op.h"
 
-/* Carries out anything but host functions. A fault becomes the context's sticky error. */
+/* Executes anything but host functions. A fault becomes the context's sticky error. */
 void exec_run(struct op *op);
-/* A kernel that meets others (../image.h) offers them what it reads, at op->ready_ns. A fault as above. */
+/* A kernel that meets others (../image.h) offers them what it reads, at op->ready_ns. Faults as above. */
 void exec_arrive(struct op *op);
-/* Puts the program's own signal handlers back; before the lock is given up. */
+/* Restores the program's own signal handlers; to be called before the lock is released. */
 void exec_close(void);
-/* Reads memory that may not be readable. False on a fault. */
+/* Reads memory that may not be readable. Returns false on a fault. */
 bool exec_read(void *target, uint64_t source, size_t bytes);
-/* Whether the awaited value is there. */
+/* Returns true if the awaited value is there. */
 bool exec_value_is_there(const struct value *value);
 #endif

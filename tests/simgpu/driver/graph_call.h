@@ -1,9 +1,9 @@
-/* graph_call.h - how the calls of graphs begin. */
+/* graph_call.h - the beginning that the calls of graphs share. */
 #ifndef SIMGPU_DRIVER_GRAPH_CALL_H
 #define SIMGPU_DRIVER_GRAPH_CALL_H
 #include "driver.h"
 
-/* driver_enter(), and CUDA_ERROR_INVALID_VALUE for anything but a live handle of that kind. */
+/* Calls driver_enter(). Returns CUDA_ERROR_INVALID_VALUE for anything but a live handle of that kind. */
 static inline CUresult enter_with(struct call *call, const char *name, enum handle kind, const void *handle)
 {
     CUresult r = driver_enter(call, name, NEEDS_CONTEXT);

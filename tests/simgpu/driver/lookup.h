@@ -1,7 +1,7 @@
-/* lookup.h - the device's own calls, which cuGetProcAddress() answers beside CUDA's. */
+/* lookup.h - the device's own calls, which cuGetProcAddress() returns besides CUDA's. */
 #ifndef SIMGPU_DRIVER_LOOKUP_H
 #define SIMGPU_DRIVER_LOOKUP_H
 
-/* One of those in ../program.h, by name; NULL: it is none of them. */
+/* Returns one of the functions in ../program.h, by name, or NULL. */
 void *program_call(const char *name);
 #endif

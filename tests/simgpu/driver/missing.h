@@ -1,16 +1,16 @@
-/* missing.h - calls that cuda.h declares and the device doesn't carry out; the list is made by list-missing.py. */
+/* missing.h - lists calls that cuda.h declares and the device does not implement; list-missing.py makes the list. */
 #ifndef SIMGPU_DRIVER_MISSING_H
 #define SIMGPU_DRIVER_MISSING_H
 
 struct missing {
-    const char *name; /* as cuGetProcAddress() is asked for it */
+    const char *name; /* as cuGetProcAddress() looks it up */
     void *symbol;
     int version;
 };
 
 extern const struct missing missing[]; /* ends with a NULL name */
 
-/* Says so once for each call; answers CUDA_ERROR_NOT_SUPPORTED. */
+/* Reports the call on stderr once. Returns CUDA_ERROR_NOT_SUPPORTED. */
 int missing_call(const char *name, int *told);
 
 #define SIMGPU_MISSING(symbol) \

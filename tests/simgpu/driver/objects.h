@@ -1,4 +1,4 @@
-/* objects.h - what lies behind the handles: devices, contexts, streams, events, modules, kernels. */
+/* objects.h - the objects behind handles: devices, contexts, streams, events, modules, kernels. */
 #ifndef SIMGPU_DRIVER_OBJECTS_H
 #define SIMGPU_DRIVER_OBJECTS_H
 #include <cuda.h>
@@ -34,12 +34,12 @@ struct context {
     unsigned flags, api_version;
     uint64_t id;
     bool primary;
-    CUresult error;         /* sticky: the answer to every call from the first fault on */
+    CUresult error;         /* sticky: the result of every call from the first fault on */
     struct stream *legacy;  /* the legacy default stream */
     struct stream *streams; /* every other stream */
     struct op *retired;     /* complete when all destroyed streams are; NULL: there are none */
     struct module *modules;
-    uint32_t peers; /* devices that this context may reach directly */
+    uint32_t peers; /* devices that this context may access directly */
     size_t limits[16];
     CUfunc_cache cache_config;
     CUsharedconfig shared_config;
@@ -52,11 +52,11 @@ struct stream {
     int priority;
     uint64_t id;
     unsigned refs;                /* one for the handle, one for each waiting call */
-    bool blocking;                /* takes turns with the legacy default stream */
-    bool hidden;                  /* a default stream: the program didn't create it */
-    bool runs_kernels, brings_in; /* since it was made; its newest copy was one from the host */
+    bool blocking;                /* synchronises with the legacy default stream */
+    bool hidden;                  /* a default stream, not created by the program */
+    bool runs_kernels, brings_in; /* since its creation; brings_in: its newest copy was from the host */
     struct timeline timeline;
-    struct op *tail;              /* the newest operation; NULL before the first */
+    struct op *tail;              /* the newest operation; NULL: none yet */
     uint64_t legacy_position;     /* how far this stream follows the legacy stream ... */
     uint64_t followed_position;   /* ... and the legacy stream this one */
     struct capture *capture;      /* NULL: not capturing */
@@ -68,9 +68,9 @@ struct stream {
 struct event {
     struct context *context;
     unsigned flags;
-    unsigned refs;           /* one for the handle, one for each node of a graph */
-    struct op *op;           /* its newest record; NULL: never recorded */
-    struct capture *capture; /* recorded in a capture: where in it */
+    unsigned refs;           /* one for the handle, one for each graph node */
+    struct op *op;           /* its latest record; NULL: never recorded */
+    struct capture *capture; /* recorded in a capture: its place there */
     struct graph_node **frontier;
     size_t frontier_count;
 };
@@ -87,7 +87,7 @@ struct function { /* CUfunction of a module, or CUkernel of a library */
 
 struct module {
     const struct simgpu_image *image;
-    struct simgpu_image *made; /* that, where it was made of PTX; else NULL */
+    struct simgpu_image *made; /* that image if it was made from PTX; else NULL */
     struct context *context;
     struct library *library;     /* NULL: loaded as a module */
     struct variables *variables; /* NULL: there are none */

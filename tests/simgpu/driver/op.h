@@ -1,4 +1,4 @@
-/* op.h - an operation of the simulated device, and the lanes that carry operations out in virtual time. */
+/* op.h - an operation of the simulated device, and the lanes that execute operations in virtual time. */
 #ifndef SIMGPU_DRIVER_OP_H
 #define SIMGPU_DRIVER_OP_H
 #include <cuda.h>
@@ -40,8 +40,9 @@ struct copy { /* rows of bytes; one row for a plain copy */
     size_t width, height, depth;                                   /* bytes in a row, rows in a slice, slices */
     size_t source_pitch, target_pitch, source_slice, target_slice; /* bytes from row to row, from slice to slice */
     int direction;                                                 /* enum copy_direction */
-    bool reads_now; /* the source, at call time, before what the stream waits for: the program allows it */
-    void *staged;   /* what was read at call time, or NULL; owned */
+    /* Reads the source at call time, before the operations that the stream waits for: the program allows it. */
+    bool reads_now;
+    void *staged; /* what was read at call time, or NULL; owned */
 };
 
 struct set { /* rows of equal elements */
@@ -63,21 +64,22 @@ struct op {
     unsigned refs;
     unsigned unmet;        /* operations to wait for */
     uint64_t serial;       /* in the order of submission, from 1 */
-    uint64_t behind;       /* serial of the operation that it waited for last; 0: of none */
-    uint64_t graph_launch; /* which launch of a graph it is part of, from 1; 0: of none */
+    uint64_t behind;       /* serial of the last operation that it waited for; 0: none */
+    uint64_t graph_launch; /* number of the graph launch to which it belongs, from 1; 0: none */
     struct when when;
     struct context *context;
     unsigned long long stream_id;
     struct lane *lane;
     struct op *next;                     /* in the lane's queue */
     const char *name;                    /* of the kernel or the call; static */
-    double submitted_ns, could_start_ns; /* when it was; and when all that it waited for was complete */
-    double ready_ns;                     /* when it could start; before that, when it was submitted */
-    double work_ns;                      /* what is left of it, at the full rate of its lane */
+    double submitted_ns, could_start_ns; /* submission; when everything that it waited for was complete */
+    double ready_ns;                     /* when it could start; before that, its submission */
+    double work_ns;                      /* its remaining work, at the full rate of its lane */
     double end_ns;
-    bool declared;   /* the ranges of a kernel are declared, not guessed */
-    bool sabotaged;  /* moves no bytes */
-    bool brought_in; /* of a mark: behind a copy from the host, in a stream that runs no kernels; or waits for such a one */
+    bool declared;  /* the ranges of a kernel are declared, not guessed */
+    bool sabotaged; /* moves no bytes */
+    /* Of a mark: it follows a copy from the host in a stream that runs no kernels, or waits for such a one. */
+    bool brought_in;
     struct op **waiters;
     unsigned waiter_count, waiter_room;
     struct op *waiters_inline[2];
@@ -87,10 +89,10 @@ struct op {
     union {
         struct {
             const struct simgpu_kernel *kernel;
-            const void *handle;          /* what was launched */
-            struct variables *variables; /* of its module, held; NULL: there are none */
+            const void *handle;          /* the launched handle */
+            struct variables *variables; /* of its module, held; NULL: none */
             struct simgpu_launch launch;
-            double link_ns; /* of a kernel that meets others: how long it takes once they are there */
+            double link_ns; /* of a kernel that meets others: its time once they are there */
             void *image;    /* the parameters; owned unless it is image_inline */
             uint64_t image_inline[24];
         } run;
@@ -104,7 +106,7 @@ struct op {
             void *data;
         } host;
         struct block *block;
-        struct exec *exec; /* of a launch of it that ends here; counted */
+        struct exec *exec; /* whose launch ends here; reference-counted */
     } u;
 };
 
@@ -112,8 +114,8 @@ struct lane {                /* does one thing at a time, in the order in which 
     struct op *head, **tail; /* ready operations, by time, then serial */
     struct op *running;
     struct lane *partner;             /* the lane that shares the link, or NULL */
-    const struct slower_link *slower; /* than usual, from some time on; or NULL */
-    double rate, since_ns;            /* of what runs, and since when */
-    double busy_ns;                   /* so far: the time of all that it has done */
+    const struct slower_link *slower; /* slower than usual, from some time on; NULL: never */
+    double rate, since_ns;            /* of the running operation, and since when */
+    double busy_ns;                   /* total time of its operations so far */
 };
 #endif

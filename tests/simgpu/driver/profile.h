@@ -1,10 +1,10 @@
-/* profile.h - what one kind of device can do and what it costs, read from a data file of `key = value` lines. */
+/* profile.h - the properties and costs of one kind of device, read from a data file of `key = value` lines. */
 #ifndef SIMGPU_DRIVER_PROFILE_H
 #define SIMGPU_DRIVER_PROFILE_H
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(type, field, meaning). Every field must be given in the file; the profiles tell where each figure comes from. */
+/* X(type, field, meaning). The file must contain every field; the profiles say where each figure comes from. */
 #define SIMGPU_PROFILE_FIELDS(X) \
     X(INT, compute_major, "compute capability, first part") \
     X(INT, compute_minor, "compute capability, second part") \
@@ -47,7 +47,7 @@
     X(NUMBER, access_wait_ns, "cuMemSetAccess, the same again while bytes go from the device to the host")
 
 struct profile {
-    char name[96]; /* what cuDeviceGetName() answers */
+    char name[96]; /* the result of cuDeviceGetName() */
 #define SIMGPU_INT              int
 #define SIMGPU_NUMBER           double
 #define X(type, field, meaning) SIMGPU_##type field;
@@ -57,7 +57,7 @@ struct profile {
 #undef SIMGPU_NUMBER
 };
 
-/* Reads `wanted` (the name of a profile next to this library, or a path; NULL is h200). The profile that the build
- * compiled in stands for "h200" where no file is found. 0, or -ENOENT/-EINVAL with a sentence in ret_message. */
+/* Reads `wanted` (the name of a profile next to this library, or a path; NULL is h200). If no file is found, the profile
+ * compiled in by the build is used for "h200". Returns 0, or -ENOENT/-EINVAL with a sentence in ret_message. */
 int profile_read(const char *wanted, struct profile *ret_profile, char *ret_message, size_t size);
 #endif

@@ -1,4 +1,4 @@
-/* ranges.h - a set of bytes, as sorted ranges of addresses that neither meet nor touch. */
+/* ranges.h - a set of bytes, as sorted ranges of addresses that are neither overlapping nor adjacent. */
 #ifndef SIMGPU_DRIVER_RANGES_H
 #define SIMGPU_DRIVER_RANGES_H
 #include <stdbool.h>
@@ -14,14 +14,15 @@ struct ranges { /* zero is the empty set */
     size_t count, room;
 };
 
-/* False: no memory, and the set is what it was. */
+/* Return false without memory; the set is then unchanged. */
 bool ranges_add(struct ranges *set, uint64_t start, uint64_t end);
 bool ranges_remove(struct ranges *set, uint64_t start, uint64_t end);
-/* Adds what `from` has of [start, end), moved on by `by`. False: no memory, and some of it may be missing. */
+/* Adds the part of `from` within [start, end), shifted by `by`. Returns false without memory; some of it may then be
+ * missing. */
 bool ranges_add_part(struct ranges *set, const struct ranges *from, uint64_t start, uint64_t end, uint64_t by);
-/* Whether all of [start, end) is there. */
+/* Returns true if the set contains all of [start, end). */
 bool ranges_hold(const struct ranges *set, uint64_t start, uint64_t end);
-/* Which is the first that ends behind `address`; set->count: none does. */
+/* Returns the index of the first range that ends after `address`; set->count: none. */
 size_t ranges_from(const struct ranges *set, uint64_t address);
 bool ranges_equal(const struct ranges *a, const struct ranges *b);
 void ranges_finish(struct ranges *set);

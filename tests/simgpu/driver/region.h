@@ -1,4 +1,4 @@
-/* region.h - bytes of a tensor as a matrix lies there: slices at equal distances, of rows at equal distances. */
+/* region.h - the bytes of a matrix within a tensor: equally spaced slices of equally spaced rows. */
 #ifndef SIMGPU_DRIVER_REGION_H
 #define SIMGPU_DRIVER_REGION_H
 #include <stdbool.h>
@@ -12,7 +12,8 @@ struct region {
 };
 
 struct region region_plain(uint64_t address, uint64_t bytes);
-/* As five numbers say: the members in their order. False: that is more than there is. No byte at all is one row of none. */
+/* Reads five numbers, the members in order. Returns false if the region is too large. An empty region is one row of no
+ * bytes. */
 bool region_read(struct region *ret, uint64_t address, const void *numbers);
 bool region_equal(const struct region *a, const struct region *b);
 
@@ -21,19 +22,19 @@ static inline uint64_t region_row_count(const struct region *r)
     return r->rows * r->slices;
 }
 
-/* Without what lies between the rows. */
+/* The bytes without those between the rows. */
 static inline uint64_t region_bytes(const struct region *r)
 {
     return r->row_bytes * r->rows * r->slices;
 }
 
-/* Of the i-th row of all, slice after slice. */
+/* The address of row `i` of all rows, slice after slice. */
 static inline uint64_t region_row(const struct region *r, uint64_t i)
 {
     return r->address + i / r->rows * r->slice_pitch + i % r->rows * r->pitch;
 }
 
-/* Behind the last byte of all. */
+/* The address after the last byte. */
 static inline uint64_t region_end(const struct region *r)
 {
     return r->address + (r->slices - 1) * r->slice_pitch + (r->rows - 1) * r->pitch + r->row_bytes;

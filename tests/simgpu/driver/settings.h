@@ -10,8 +10,8 @@
 
 enum alias_mode {
     ALIASES_ALL,     /* memory that is mapped several times may be used at each of its addresses */
-    ALIASES_NEWEST,  /* at the newest only */
-    ALIASES_WRITTEN, /* at each; what is read must have been written last at the same one */
+    ALIASES_NEWEST,  /* only at the newest address */
+    ALIASES_WRITTEN, /* at each address; what is read must have been written last at the same one */
 };
 enum order_mode { ORDER_STRICT, ORDER_REPORT, ORDER_OFF };
 
@@ -36,38 +36,43 @@ struct settings {
     struct profile profile;
     int devices;
     uint64_t memory_bytes, granularity_bytes;
-    uint64_t window; /* where the device's addresses are to begin; 0: at the usual place */
+    uint64_t window; /* where the device's addresses begin; 0: at the usual place */
     double scale_bytes, scale_ops;
     bool host_numa;
     bool bounds;      /* kernels with footprints may touch nothing else */
-    bool vary_blocks; /* the blocks of a launch run in an order of its own */
+    bool vary_blocks; /* each launch runs its blocks in a different order */
     enum order_mode order;
-    unsigned idle_ms;       /* real time without a call after which the device goes on by itself; 0: never */
-    unsigned linger_us;     /* real time that a call which waits takes before it looks at the device */
-    unsigned queries;       /* that a host makes one after the other before it need not make them all; 0: it always has to */
-    bool capture_elsewhere; /* as if another thread captured in global mode all the time: who is not relaxed is counted */
+    unsigned idle_ms;   /* real time without calls after which the device goes on by itself; 0: never */
+    unsigned linger_us; /* real time that a waiting call takes before it looks at the device */
+    /* Number of successive queries after which a host skips those with an unchanged answer; 0: it skips none. */
+    unsigned queries;
+    /* As if another thread were always capturing in global mode: calls of threads that are not relaxed are counted. */
+    bool capture_elsewhere;
     enum alias_mode aliases;
     struct slower_link {
-        double times, from_ns; /* copies that begin from then on take so many times as long; 0 times: none do */
+        /* Copies that begin from then on take this many times as long; 0 times: none do. */
+        double times, from_ns;
     } slower_h2d, slower_d2h;
-    char *stats_path, *touched_path, *chronicle_path; /* NULL: none wanted */
+    char *stats_path, *touched_path, *chronicle_path; /* NULL: not wanted */
     char *layouts_path;                               /* of machine code; NULL: none */
-    char *images_path;                                /* where machine code is put that the program made; NULL: nowhere */
-    char *launched_path;                              /* where names of opaque kernels are listed; NULL: nowhere */
-    char *digests_path;                               /* where their launches are; NULL: nowhere */
+    /* Folder for machine code that the program made; NULL: none. */
+    char *images_path;
+    /* File for the names of launched opaque kernels; NULL: none. */
+    char *launched_path;
+    char *digests_path; /* file for the digests of their launches; NULL: none */
 };
 
 extern struct settings settings;
 
-/* 0, or -EINVAL with a sentence on stderr. */
+/* Returns 0, or -EINVAL with a sentence on stderr. */
 int settings_read(void);
-/* The result that SIMGPU_FAIL wants for this call of `name`, CUDA_SUCCESS for none; counts the call. */
+/* Counts the call, and returns the result that SIMGPU_FAIL requests for it; CUDA_SUCCESS: none. */
 CUresult settings_fault(const char *name);
-/* Whether this operation is the one that SIMGPU_SABOTAGE chose; counts the operation. */
+/* Counts the operation, and returns true if SIMGPU_SABOTAGE chose it. */
 bool settings_sabotage(enum sabotage kind);
 
-/* For the counts at exit. Entry `i` of SIMGPU_FAIL: its call, and how often that was called; NULL behind the last one. */
+/* For the counts at exit: the call of entry `i` of SIMGPU_FAIL, and how often it was called; NULL after the last. */
 const char *settings_fault_seen(size_t i, uint64_t *ret_seen);
-/* The kind's name in SIMGPU_SABOTAGE, and how many operations it could have chosen: 0 where no kind was asked for. */
+/* The kind's name in SIMGPU_SABOTAGE, and how many operations it could have chosen: 0 if no kind was requested. */
 const char *settings_sabotage_seen(enum sabotage kind, uint64_t *ret_seen);
 #endif

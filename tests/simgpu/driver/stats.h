@@ -1,4 +1,4 @@
-/* stats.h - what the device counted, written as JSON at exit to SIMGPU_STATS. */
+/* stats.h - the device's counters, written as JSON to SIMGPU_STATS at exit. */
 #ifndef SIMGPU_DRIVER_STATS_H
 #define SIMGPU_DRIVER_STATS_H
 #include <stdint.h>
@@ -13,7 +13,8 @@ struct stats {
     uint64_t create, release, map, unmap, set_access, reserve, address_free;
     uint64_t ordering_errors, faults, injected_failures, graph_launches, host_functions;
     uint64_t live_allocations, live_handles, live_reservations, streams, events, host_bytes;
-    uint64_t brought_in, late; /* waits of streams that run kernels for copies from the host in others; that took time */
+    /* Waits of streams that run kernels for copies from the host in other streams; those that took time. */
+    uint64_t brought_in, late;
     double late_ns;
     uint64_t mapped_peak; /* of the sum over devices */
 };

@@ -1,8 +1,8 @@
-/* touched.h - which pages of device memory each kernel touches, for SIMGPU_TOUCHED: what the memory itself saw, whatever
- * was declared or guessed.
+/* touched.h - records which pages of device memory each kernel touches, for SIMGPU_TOUCHED: what the memory itself
+ * observes, whatever was declared or guessed.
  *
- * While a kernel is watched nothing of the devices' memory can be accessed. The first access to a page is a fault, which
- * opens the page for as much as was tried, and as the memory allows. The driver's lock is held throughout. */
+ * While a kernel is observed, the devices' memory cannot be accessed. The first access to a page is a fault, which opens
+ * the page for that kind of access, as far as the memory allows it. The driver's lock is held throughout. */
 #ifndef SIMGPU_DRIVER_TOUCHED_H
 #define SIMGPU_DRIVER_TOUCHED_H
 #include <cuda.h>
@@ -11,16 +11,16 @@
 
 #include "op.h"
 
-/* Opens the file that the settings name, if they do. */
+/* Opens the file that the settings name, if any. */
 CUresult touched_init(void);
 bool touched_wanted(void);
 
-/* Around a kernel: closes all memory of the devices that the host can't access; opens it again exactly as it was, and
+/* To be called around a kernel: closes all memory of the devices that the host cannot access; restores it exactly, and
  * writes the kernel's line. */
 void touched_begin(void);
 void touched_end(const struct op *op);
 
-/* For the handler of faults; `context` is its third argument. True: the page is open now, try again. False: nothing is
- * watched, or the memory does not allow this access in any case. */
+/* For the fault handler; `context` is its third argument. Returns true if the page is open now and the access can be
+ * retried. False: no kernel is observed, or the memory does not allow this access in any case. */
 bool touched_open(uint64_t address, const void *context);
 #endif

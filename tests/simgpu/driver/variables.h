@@ -1,8 +1,8 @@
 /* variables.h - the variables of device programs: each module that is loaded from an image has its own.
  *
- * Kernels are host functions that know a variable by one address, its home, for good. So the variables of one module of an
- * image live at home, and those of every other one in memory of their own, which changes places with what is at home
- * while a kernel of that module runs. The first to be loaded lives at home, from beginning to end. */
+ * Kernels are host functions that know a variable by one permanent address, its home. So the variables of one module of
+ * an image live at home, and those of every other one in separate memory, which is swapped with the contents at home
+ * while a kernel of that module runs. The module that is loaded first lives at home until it is unloaded. */
 #ifndef SIMGPU_DRIVER_VARIABLES_H
 #define SIMGPU_DRIVER_VARIABLES_H
 #include <stdint.h>
@@ -12,22 +12,22 @@
 struct context;
 struct variables;
 
-/* Aligned as any variable of a device program may be; to be freed. NULL: no memory. */
+/* Allocates memory that is aligned for any variable of a device program; to be freed. NULL: no memory. */
 void *variable_memory(uint64_t bytes);
 
-/* As they were in the image before any module of it changed them; part of the device's memory from here on. NULL: no
- * memory, or there are none. One holder. */
+/* Creates the variables with the values that they had in the image before any module of it changed them, as part of the
+ * device's memory. NULL: no memory, or there are none. One reference. */
 struct variables *variables_create(struct context *context, const struct simgpu_image *image);
 
-/* They are no memory of the device's any more; kernels that are to run yet still find them. */
+/* Removes them from the device's memory; kernels that are still to run find them nevertheless. */
 void variables_close(struct variables *variables);
 
-struct variables *variables_hold(struct variables *variables); /* both: NULL is fine */
+struct variables *variables_hold(struct variables *variables); /* both: NULL is allowed */
 void variables_let_go(struct variables *variables);
 
-/* Where the one is that the image has as number `index`. */
+/* Returns the address of the variable with number `index` in the image. */
 uint64_t variables_address(const struct variables *variables, uint32_t index);
 
-/* Before a kernel of the module runs, and behind it. NULL is fine. */
+/* To be called before and after a kernel of the module runs. NULL is allowed. */
 void variables_change_places(struct variables *variables);
 #endif

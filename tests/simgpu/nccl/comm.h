@@ -1,4 +1,4 @@
-/* comm.h - a communicator: its board, how far it is, and the errors that it has met. */
+/* comm.h - a communicator: its board, its progress, and the errors that it has met. */
 #ifndef SIMGPU_NCCL_COMM_H
 #define SIMGPU_NCCL_COMM_H
 #include <cuda_runtime_api.h>
@@ -10,45 +10,46 @@
 
 enum { COMM_OPERATORS = 256 };
 
-struct comm_operator { /* that the program made: a sum of elements that are multiplied first */
+struct comm_operator { /* defined by the program: a sum of elements that are first multiplied */
     bool is_taken;
     double scale;
-    const void *scale_at; /* on the device, looked at when the kernel runs; NULL: it is `scale` */
+    const void *scale_at; /* on the device, read when the kernel runs; NULL: use `scale` */
     ncclDataType_t type;
 };
 
-struct watched { /* a rank that others wait for */
+struct watched { /* a rank for which others wait */
     struct shown shown;
-    uint64_t looked_ns; /* real time of the last look */
-    double waited_ns;   /* real time in which it has got nowhere, in so many looks */
+    uint64_t looked_ns; /* real time of the last check */
+    double waited_ns;   /* real time during which it has made no progress, over several checks */
 };
 
-struct ncclComm { /* stays until the process ends: kernels may still be asked about it */
+struct ncclComm { /* stays until the process ends, since kernels may still be polled */
     pthread_mutex_t mutex;
-    struct board *board; /* NULL: not yet, or no more */
+    struct board *board; /* NULL: not yet, or no longer */
     unsigned ranks, rank;
     int device;
-    bool stop; /* what waits gives up */
+    bool stop; /* waits give up */
     ncclResult_t error;
     struct comm_operator operators[COMM_OPERATORS];
-    /* Kernels come one after the other, in the order in which they were launched. */
-    cudaStream_t stream; /* of the newest */
+    /* Kernels run one after the other, in the order in which they were launched. */
+    cudaStream_t stream; /* of the newest kernel */
     cudaEvent_t newest;
-    uint64_t joint, sent[BOARD_RANKS], received[BOARD_RANKS]; /* how many there were so far */
-    uint64_t looked_ns;                                       /* when it last looked who is there; real time */
-    struct watched watched[BOARD_RANKS];                      /* since the newest kernel arrived */
+    uint64_t joint, sent[BOARD_RANKS], received[BOARD_RANKS]; /* number of posts so far */
+    /* Real time at which it last checked which ranks are there. */
+    uint64_t looked_ns;
+    struct watched watched[BOARD_RANKS]; /* since the newest kernel arrived */
 };
 
-/* What the driver wants to know. */
+/* Returns the driver's functions for what the program does. */
 const struct simgpu_tell *comm_driver(void);
-/* A communicator that nobody has come to yet, for the current device. NULL: no memory. */
+/* Creates a communicator for the current device that no rank has joined yet. NULL: no memory. */
 struct ncclComm *comm_create(void);
-/* Joins the others; waits for them. The latest of their clocks is the clock of all. */
+/* Joins the others, and waits for them. The latest of their clocks becomes the clock of all. */
 ncclResult_t comm_join(struct ncclComm *comm, const ncclUniqueId *id, int ranks, int rank);
-/* Joins those of the parent with the same color, or none; every rank of the parent does. */
+/* Joins the ranks of the parent with the same color, or none; every rank of the parent has to call it. */
 ncclResult_t comm_split(struct ncclComm *parent, int color, int key, struct ncclComm *comm);
-/* Says on stderr what is wrong, and what ncclGetLastError() is to say. Returns `result`. */
+/* Says on stderr what is wrong, and sets the text of ncclGetLastError(). Returns `result`. */
 ncclResult_t comm_complain(ncclResult_t result, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Something went wrong on the device: the program asks for it. Mutex. */
+/* Records an error on the device, which the program can query. The mutex has to be held. */
 void comm_fail(struct ncclComm *comm, ncclResult_t error);
 #endif

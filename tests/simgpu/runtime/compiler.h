@@ -1,9 +1,11 @@
-/* compiler.h - what nvcc's code, and the kernel header of the simulated device, call besides the documented runtime. */
+/* compiler.h - declares what code made by nvcc, and the kernel header of the simulated device, call besides the
+ * documented runtime. */
 #ifndef SIMGPU_RUNTIME_COMPILER_H
 #define SIMGPU_RUNTIME_COMPILER_H
 #include <cuda_runtime_api.h>
 
-/* A program's image, framed as nvcc frames it; then its kernels and variables; at the program's end, all of it goes. */
+/* Register a program's image, framed as by nvcc, then its kernels and variables; unregister all of it at the program's
+ * end. */
 void **CUDARTAPI __cudaRegisterFatBinary(void *wrapper);
 void CUDARTAPI __cudaRegisterFatBinaryEnd(void **handle);
 void CUDARTAPI __cudaUnregisterFatBinary(void **handle);
@@ -16,8 +18,8 @@ void CUDARTAPI __cudaRegisterManagedVar(void **handle, void **host_pointer, char
                                         int ext, size_t size, int constant, int global);
 char CUDARTAPI __cudaInitModule(void **handle);
 
-/* A launch: the configuration is pushed, the kernel's host function pops it and calls cudaLaunchKernel() or, with a handle
- * that it has asked for before, __cudaLaunchKernel(). */
+/* A launch: the configuration is pushed; the kernel's host function pops it and calls cudaLaunchKernel() or, with a
+ * handle that it has asked for before, __cudaLaunchKernel(). */
 unsigned CUDARTAPI __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes, struct CUstream_st *stream);
 cudaError_t CUDARTAPI __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_bytes, void *stream);
 cudaError_t CUDARTAPI __cudaGetKernel(cudaKernel_t *ret_kernel, const void *function);

@@ -1,16 +1,16 @@
-/* driver.h - the driver's functions as the runtime calls them: found through cuGetProcAddress() alone, like the real
- * runtime finds them.
+/* driver.h - the driver's functions as the runtime calls them: found through cuGetProcAddress() alone, as by the real
+ * runtime.
  *
- * There are two tables: in rt_per_thread, functions that take a stream or use the default stream are the variants for which
+ * There are two tables. In rt_per_thread, functions that take a stream or use the default stream are the variants for which
  * stream 0 is the calling thread's own. Files that are compiled twice, with and without CUDA_API_PER_THREAD_DEFAULT_STREAM,
- * reach the one that fits as DRIVER. The macros of cuda.h rename members in those files; the order is the same. */
+ * use the right table as DRIVER. The macros of cuda.h rename members in those files; the order is the same. */
 #ifndef SIMGPU_RUNTIME_DRIVER_H
 #define SIMGPU_RUNTIME_DRIVER_H
 #include <cuda.h>
 #include <cudaProfiler.h>
 #include <cudaTypedefs.h>
 
-/* One more call is one more name. */
+/* To add a call, add its name. */
 /* clang-format off */
 #define RT_DRIVER_CALLS(X) \
     X(cuInit) X(cuDriverGetVersion) X(cuGetProcAddress) \
@@ -78,8 +78,8 @@
     X(cuMemPrefetchBatchAsync) X(cuMemDiscardBatchAsync) X(cuMemDiscardAndPrefetchBatchAsync) X(cuProfilerStart) \
     X(cuProfilerStop)
 
-/* Those that are answered with a form which has a parameter more than the one that cuda.h declares by that name: the context.
- * An older driver takes no notice of it. */
+/* Calls that are looked up in a form with one parameter more than cuda.h declares under that name: the context. An older
+ * driver ignores it. */
 #define RT_DRIVER_CALLS_OF_CONTEXTS(X) X(cuCtxGetDevice) X(cuCtxSynchronize)
 /* clang-format on */
 
@@ -100,11 +100,11 @@ extern struct rt_driver rt_legacy, rt_per_thread;
 #define DRIVER (&rt_legacy)
 #endif
 
-/* Opens libcuda.so.1 and fills both tables; the first call does it, the others wait for it and get the same answer.
- * A function that the driver lacks becomes one that answers cudaErrorCallRequiresNewerDriver.
- * Returns 0, or -ENOENT when there is no driver or it has no cuGetProcAddress(). */
+/* Opens libcuda.so.1 and fills both tables. The first call does so; others wait for it and return the same result. A
+ * function that the driver lacks is replaced by one that returns cudaErrorCallRequiresNewerDriver. Returns 0, or -ENOENT
+ * if there is no driver or it has no cuGetProcAddress(). */
 int rt_driver_open(void);
 
-/* What the driver said to cuInit(), which is called once. Meaningful after rt_driver_open() has returned 0. */
+/* Returns the result of cuInit(), which is called once. Valid after rt_driver_open() has returned 0. */
 CUresult rt_driver_init(void);
 #endif

@@ -1,8 +1,14 @@
-/* runtime.h - what every call of the runtime shares: getting the thread ready, and remembering its last error.
+/* runtime.h - what every call of the runtime shares: preparing the thread, and remembering its last error.
  *
  * A call is written as
- *     cudaError_t cudaX(...) { cudaError_t error = rt_enter(); if (!error) error = rt_error(DRIVER->cuX(...)); return
- * rt_leave(error); } and where that is all, as one line: RT_FORWARD(cudaX, (parameters), cuX(arguments)). */
+ *     cudaError_t cudaX(...)
+ *     {
+ *         cudaError_t error = rt_enter();
+ *         if (!error)
+ *             error = rt_error(DRIVER->cuX(...));
+ *         return rt_leave(error);
+ *     }
+ * and if that is all, as one line: RT_FORWARD(cudaX, (parameters), cuX(arguments)). */
 #ifndef SIMGPU_RUNTIME_RUNTIME_H
 #define SIMGPU_RUNTIME_RUNTIME_H
 #include "driver.h"
@@ -10,48 +16,50 @@
 
 #define RT_MAX_DEVICES 64
 
-/* Makes the calling thread ready for driver calls: the driver is open and initialised, and a context is current - the
- * program's own if it has set one, else the primary context of the thread's device. */
+/* Prepares the calling thread for driver calls: the driver is open and initialised, and a context is current, which is
+ * the program's own if it has set one, else the primary context of the thread's device. */
 cudaError_t rt_enter(void);
 
-/* The same without a context, for calls that must not create one. */
+/* Does the same without a context, for calls that must not create one. */
 cudaError_t rt_enter_without_context(void);
 
-/* Remembers an error as the thread's last one; returns it. */
+/* Stores an error as the thread's last one, and returns it. */
 cudaError_t rt_leave(cudaError_t error);
 
-/* The driver's codes and the runtime's are the same numbers; what the runtime doesn't know is cudaErrorUnknown. */
+/* Converts a result: the codes of driver and runtime are the same numbers; a code that the runtime does not have becomes
+ * cudaErrorUnknown. */
 cudaError_t rt_error(CUresult result);
 
-/* The device of the current context, else the one that cudaSetDevice() chose. */
+/* Gets the device of the current context, else the one chosen by cudaSetDevice(). */
 cudaError_t rt_current_device(int *ret_device);
 
-/* The primary context of a device, retained. */
+/* Gets the primary context of a device, retained. */
 cudaError_t rt_primary_context(int device, CUcontext *ret_context);
 
-/* What a launch passes for the kernel whose host function (or cudaKernel_t) is `function`; loads its image at first use.
- * CUkernel when SIMGPU_LAUNCH_HANDLE is "kernel" or not set, the current context's CUfunction when it is "function". */
+/* Gets the handle that a launch passes for the kernel whose host function (or cudaKernel_t) is `function`; loads its
+ * image at the first use. It is a CUkernel if SIMGPU_LAUNCH_HANDLE is "kernel" or not set, and the current context's
+ * CUfunction if it is "function". */
 cudaError_t rt_launch_handle(const void *function, CUfunction *ret_handle);
 
-/* The kernel itself. */
+/* Gets the kernel itself. */
 cudaError_t rt_kernel(const void *function, CUkernel *ret_kernel);
 
-/* Address and size in the current context of the variable whose host shadow is `symbol`. */
+/* Gets address and size, in the current context, of the variable whose host shadow is `symbol`. */
 cudaError_t rt_symbol(const void *symbol, CUdeviceptr *ret_address, size_t *ret_bytes);
 
-/* The host function that stands for a kernel, or the kernel itself when the program knows no function for it. */
+/* Returns the host function of a kernel, or the kernel itself if the program has no function for it. */
 const void *rt_host_function(CUkernel kernel);
 
-/* Address of `bytes` bytes at `offset` in a symbol; cudaErrorInvalidValue when they are not all in it. */
+/* Gets the address of `bytes` bytes at `offset` in a symbol; cudaErrorInvalidValue if they are not all in it. */
 cudaError_t rt_symbol_part(const void *symbol, size_t offset, size_t bytes, void **ret_address);
 
-/* Whether launches pass CUfunction handles (SIMGPU_LAUNCH_HANDLE=function). */
+/* Returns true if launches pass CUfunction handles (SIMGPU_LAUNCH_HANDLE=function). */
 int rt_launches_functions(void);
 
-/* cudaKernel_t from cudaLibraryGetKernel() may be given wherever a host function may. */
+/* Makes a cudaKernel_t from cudaLibraryGetKernel() valid wherever a host function is. */
 cudaError_t rt_know_kernel(CUkernel kernel);
 
-/* A runtime copy description in the driver's form; kind decides which side is where. */
+/* Converts a copy description of the runtime to the driver's form; its kind determines which side is where. */
 cudaError_t rt_memcpy3d(const struct cudaMemcpy3DParms *parameters, CUDA_MEMCPY3D *ret_copy);
 
 #define RT_FORWARD(name, parameters, call) \

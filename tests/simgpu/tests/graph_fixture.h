@@ -8,22 +8,22 @@ enum { COUNT = 1024, BYTES = 4 * COUNT };
 extern CUdeviceptr memory; /* COUNT floats, all 0 */
 extern CUstream one, two;  /* non-blocking */
 extern CUgraph graph;
-extern CUgraphExec exec; /* of graph, by instantiate() */
+extern CUgraphExec exec; /* of graph, made by instantiate() */
 
-/* device_start(), and the variables above; the host knows that nothing is running. */
+/* Calls device_start() and sets the variables above; the host knows that nothing is running. */
 void graph_start(void);
 CUgraph new_graph(void);
-/* Nodes after `count` others: one that adds `value` to all of memory, one that does nothing. */
+/* Make nodes after `count` others: one that adds `value` to all of memory, one that does nothing. */
 CUgraphNode new_add(CUgraph in, const CUgraphNode *after, size_t count, float value);
 CUgraphNode new_empty(CUgraph in, const CUgraphNode *after, size_t count);
-/* Sets memory to float `value` (its bits as an integer). */
+/* Makes a node that sets memory to float `value` (its bits as an integer). */
 CUgraphNode new_set(CUgraph in, const CUgraphNode *after, size_t count, float value);
-/* One edge. */
+/* Adds one edge. */
 CUresult add_edge(CUgraph in, CUgraphNode from, CUgraphNode to);
-/* Another value for a node made by new_add(). */
+/* Sets another value for a node made by new_add(). */
 CUresult exec_set_value(CUgraphExec of, CUgraphNode node, float value);
 void instantiate(void);
-/* Launches exec on stream one so many times, and waits. */
+/* Launches exec `times` times on stream one, and waits. */
 void run(int times);
 float first(void); /* of memory */
 #endif

@@ -69,7 +69,7 @@ static inline CUfunction function(const char *name)
     return f;
 }
 
-/* Memory with something in it, as a program has it that was told of it. */
+/* Allocates a written tensor that the driver knows. */
 static inline CUdeviceptr tensor(size_t bytes, int byte)
 {
     CUdeviceptr p;
@@ -80,7 +80,7 @@ static inline CUdeviceptr tensor(size_t bytes, int byte)
     return p;
 }
 
-/* The same, and nobody has written to it as far as the program knows. */
+/* Does the same, but as far as the program knows the tensor is unwritten. */
 static inline CUdeviceptr fresh(size_t bytes, int rubbish)
 {
     CUdeviceptr p;

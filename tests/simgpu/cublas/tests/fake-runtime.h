@@ -1,7 +1,7 @@
-/* fake-runtime.h - a CUDA runtime that keeps the last launch and does nothing else: what the stand-ins' tests look at.
+/* fake-runtime.h - a CUDA runtime that stores the last launch and does nothing else, for the tests of the stand-ins.
  *
- * It knows the kernels from the text of their image alone, so that what a test sees of a launch is what the simulated
- * device would see. */
+ * It knows the kernels only from the text of their image, so a test sees of a launch what the simulated device would
+ * see. */
 #ifndef SIMGPU_CUBLAS_FAKE_RUNTIME_H
 #define SIMGPU_CUBLAS_FAKE_RUNTIME_H
 #include <cuda_runtime_api.h>
@@ -21,7 +21,7 @@ struct fake_kernel {
     struct {
         size_t offset, bytes;
         char how[16];
-        size_t part; /* where the image says which bytes are meant; 0: the whole tensor */
+        size_t part; /* offset in the image of which bytes are meant; 0: the whole tensor */
     } uses[FAKE_MOST_USES];
 };
 
@@ -30,43 +30,44 @@ struct fake_launch {
     dim3 grid, block;
     size_t shared_bytes;
     cudaStream_t stream;
-    _Alignas(16) unsigned char image[1024]; /* what no parameter lies over is 0xee */
+    _Alignas(16) unsigned char image[1024]; /* bytes outside of parameters are 0xee */
 };
 
 struct fake_runtime {
-    const char *layouts; /* the text of the image that was registered */
-    size_t kernel_count; /* functions that were registered */
+    const char *layouts; /* the text of the registered image */
+    size_t kernel_count; /* number of registered functions */
     int launches;
     struct fake_launch last;
     const char *failing; /* the call that fails, or NULL */
     int allocations, frees;
-    unsigned char allocated[64]; /* where every allocation lies */
+    unsigned char allocated[64]; /* the memory of every allocation */
     int copies, sets, waits;
     cudaStream_t stream;             /* of the last copy, set or wait */
-    unsigned char device_result[64]; /* what a copy to the host finds */
+    unsigned char device_result[64]; /* what a copy to the host returns */
 };
 
 extern struct fake_runtime fake;
 
-/* Forgets launches and counts; the image stays registered. */
+/* Resets launches and counts; the image stays registered. */
 int fake_reset(void **state);
 
-/* The kernel of that name; the test fails where there is none. */
+/* Returns the kernel of that name; the test fails if there is none. */
 const struct fake_kernel *fake_kernel(const char *name);
 
-/* How the last launch uses the 8 bytes of its image at `offset`; the test fails where it does not say. */
+/* Returns how the last launch uses the 8 bytes of its image at `offset`; the test fails if it does not say. */
 const char *fake_use(size_t offset);
 
-/* The address that the last launch reads (writes, overwrites) is this one, and it is a parameter of its own. */
+/* Assert that the last launch reads (writes, overwrites) this address, which is a parameter of its own. */
 #define assert_reads(index, address)      fake_check_address("reads", 8 * (index), address, __FILE__, __LINE__)
 #define assert_writes(index, address)     fake_check_address("writes", 8 * (index), address, __FILE__, __LINE__)
 #define assert_overwrites(index, address) fake_check_address("overwrites", 8 * (index), address, __FILE__, __LINE__)
 void fake_check_address(const char *how, size_t offset, const void *address, const char *file, int line);
 
-/* Of what lies at that address these bytes are meant: the members of struct blas_part in their order. */
+/* Asserts which bytes at that address are meant: the members of struct blas_part in order. */
 #define assert_part(index, ...) fake_check_part(8 * (index), &(const struct blas_part){__VA_ARGS__}, __FILE__, __LINE__)
 void fake_check_part(size_t offset, const struct blas_part *expected, const char *file, int line);
 
-/* What the last launch was handed, as one of the structures of kernels.h; the test fails unless it is of that kernel. */
+/* Returns the parameters of the last launch as one of the structures of kernels.h; the test fails unless it is of that
+ * kernel. */
 const void *fake_last(const char *name, size_t bytes);
 #endif

@@ -1,4 +1,4 @@
-/* lt-fixture.h - a product for cuBLASLt that is right, which a test then changes: D (5 x 7) = A (5 x 3) * B (3 x 7) + C. */
+/* lt-fixture.h - a valid product for cuBLASLt, which a test then changes: D (5 x 7) = A (5 x 3) * B (3 x 7) + C. */
 #ifndef SIMGPU_CUBLAS_LT_FIXTURE_H
 #define SIMGPU_CUBLAS_LT_FIXTURE_H
 #include <cublasLt.h>
@@ -15,7 +15,7 @@ extern struct lt_fixture lt;
 int lt_setup(void **state);
 int lt_teardown(void **state);
 
-/* Changes an attribute of the operation, of one layout, or of all of them. */
+/* Change an attribute of the operation, of one layout, or of all layouts. */
 #define LT_OPERATION(name, type, value) lt_set_operation(CUBLASLT_MATMUL_DESC_##name, &(type){value}, sizeof(type))
 #define LT_LAYOUT(layout, name, type, value) \
     lt_set_layout(layout, CUBLASLT_MATRIX_LAYOUT_##name, &(type){value}, sizeof(type))
@@ -30,7 +30,7 @@ void lt_set_operation(cublasLtMatmulDescAttributes_t attribute, const void *valu
 void lt_set_layout(cublasLtMatrixLayout_t layout, cublasLtMatrixLayoutAttribute_t attribute, const void *value,
                    size_t bytes);
 
-/* The types of everything. */
+/* Sets the types of everything. */
 void lt_set_types(cublasComputeType_t compute, cudaDataType_t scale, cudaDataType_t a, cudaDataType_t b, cudaDataType_t c,
                   cudaDataType_t d);
 #endif

@@ -1,7 +1,7 @@
-/* device.h - what CUDA offers inside kernels and C++ does not: arithmetic, conversions, atomics, barriers, shuffles.
+/* device.h - what CUDA provides inside kernels and C++ does not: arithmetic, conversions, atomics, barriers, shuffles.
  *
- * One thread runs at a time, so an atomic operation is plain arithmetic. Rounding-mode and fast variants are computed to
- * nearest like the plain operation: deterministic, but not bit-equal to what a GPU gives. */
+ * One thread runs at a time, so an atomic operation is plain arithmetic. Rounding-mode and fast variants are rounded to
+ * nearest like the plain operation: deterministic, but not bit-equal to a GPU's results. */
 #ifndef SIMGPU_DEVICE_H
 #define SIMGPU_DEVICE_H
 #pragma GCC system_header
@@ -136,7 +136,7 @@ SIMGPU_REDUCE(__reduce_or_sync, unsigned, a | b)
 SIMGPU_REDUCE(__reduce_xor_sync, unsigned, a ^ b)
 #undef SIMGPU_REDUCE
 
-/* --- atomics: each answers with the old value; the _block and _system forms are the same here --- */
+/* --- atomics: each returns the old value; the _block and _system forms are the same here --- */
 
 #define SIMGPU_ATOMIC(name, expression) \
     template <class T> T name(T *address, std::common_type_t<T> value) \
@@ -173,7 +173,7 @@ template <class T> T atomicCAS(T *address, std::common_type_t<T> compare, std::c
     return old;
 }
 
-/* --- loads, time, the end --- */
+/* --- loads, time, termination --- */
 
 template <class T> static inline T __ldg(const T *address)
 {
@@ -195,7 +195,7 @@ template <class T> static inline void __stcs(T *address, std::common_type_t<T> v
 {
     *address = value;
 }
-/* A counter that moves on with each look, the same in every run. */
+/* A counter that increases with each read, the same in every run. */
 static inline long long clock64()
 {
     static long long looks;
@@ -310,7 +310,7 @@ template <class To, class From> To same_bits(From from)
     std::memcpy(&to, &from, sizeof to);
     return to;
 }
-/* As on a GPU: out of range becomes the nearest value, not-a-number 0. */
+/* As on a GPU: a value out of range becomes the nearest one, not-a-number becomes 0. */
 template <class To, class From> To saturated(From value)
 {
     if (!(value == value))
@@ -405,7 +405,7 @@ SIMGPU_MAP(__drcp_rn, double, double, 1.0 / x)
 SIMGPU_MAP(__dsqrt_rn, double, double, sqrt(x))
 SIMGPU_MAP(__saturatef, float, float, !(x > 0.0f) ? 0.0f : x < 1.0f ? x : 1.0f)
 #undef SIMGPU_MAP
-/* Macros, because the C library declares functions of these names for itself. */
+/* Macros, because the C library itself declares functions of these names. */
 #define __expf(x)                      expf(x)
 #define __logf(x)                      logf(x)
 #define __log2f(x)                     log2f(x)
@@ -448,7 +448,7 @@ static inline void sincospif(float x, float *ret_sin, float *ret_cos)
     *ret_cos = cospif(x);
 }
 
-/* --- what the toolkit's headers offer for nvcc only: calls that take a kernel or a variable as what it is --- */
+/* --- what the toolkit's headers provide for nvcc only: calls that take a kernel or a variable directly --- */
 
 #define SIMGPU_IF_FUNCTION(T) typename = std::enable_if_t<std::is_function<std::remove_pointer_t<T>>::value>
 

@@ -1,11 +1,12 @@
-/* footprint.h - SIMGPU_FOOTPRINT: what a launch of a kernel costs and which memory it touches, known before it runs.
+/* footprint.h - SIMGPU_FOOTPRINT: the cost of a kernel's launch and the memory that it touches, known before it runs.
  *
  *     SIMGPU_FOOTPRINT(add, (const float *a, const float *b, float *sum, int n), n, R(a, n), R(b, n), W(sum, n))
  *
- * after the kernel's definition or declaration, outside of functions. The fourth and following arguments: R(pointer, count)
- * is read, W written, RW both, count elements of the pointer's type each (bytes for void *). The bytes of R and W once,
- * those of RW twice are the launch's device memory traffic. The expressions may use gridDim and blockDim. An instance of a
- * template is named in parentheses: (add<float, 4>). No parameter can be called R, W or RW. */
+ * goes after the kernel's definition or declaration, outside of functions. The fourth and following arguments:
+ * R(pointer, count) is read, W written, RW both; count is the number of elements of the pointer's type (bytes for void
+ * *). The launch's device memory traffic is the bytes of R and W once and those of RW twice. The expressions may use
+ * gridDim and blockDim. An instance of a template is named in parentheses: (add<float, 4>). No parameter can be named R,
+ * W or RW. */
 #ifndef SIMGPU_FOOTPRINT_H
 #define SIMGPU_FOOTPRINT_H
 #pragma GCC system_header
@@ -16,9 +17,9 @@
 namespace simgpu
 {
 inline thread_local simgpu_footprint *describing;
-inline thread_local bool any_range, too_many_ranges; /* any: also one of no bytes */
+inline thread_local bool any_range, too_many_ranges; /* any: including an empty one */
 
-/* R, W, RW: notes one range of what is being described. */
+/* R, W, RW: adds one range to the footprint being described. */
 template <int Traffic, unsigned How> struct range_note {
     template <class T, class N> void operator()(T *pointer, N count) const
     {
@@ -61,7 +62,7 @@ void record<Here, void(P...)>::describe_launch(const simgpu_launch *launch, cons
     any_range = too_many_ranges = false;
     set_sizes(*launch);
     call(reinterpret_cast<void (*)(P...)>(object.footprint), image);
-    /* Some of the ranges would be worse than none: then the driver takes whole allocations. */
+    /* Some of the ranges would be worse than none: the driver then takes whole allocations. */
     ret_footprint->unknown = too_many_ranges || !any_range;
     if (too_many_ranges)
         ret_footprint->range_count = 0;

@@ -1,15 +1,15 @@
 /* kernel.h - makes plain CUDA C++ kernels run on the host, as programs of the simulated device.
  *
- * simcc includes this file in front of every .cu file, turns what C++ does not know (`<<<>>>`, __global__, __shared__,
- * __device__ variables) into calls of what is declared here, and hands the result to the host compiler. The parts:
+ * simcc includes this file before every .cu file, turns what C++ does not know (`<<<>>>`, __global__, __shared__,
+ * __device__ variables) into calls of what is declared here, and passes the result to the host compiler. The parts:
  *
- *   place.h     where a thread is: threadIdx, blockIdx, blockDim, gridDim, dynamic shared memory
+ *   place.h     the position of a thread: threadIdx, blockIdx, blockDim, gridDim, dynamic shared memory
  *   threads.h   the threads of one block: plain calls, and fibres once one of them waits for the others
  *   launch.h    a kernel's record in the program's image, and the way from a call to cudaLaunchKernel() and back
- *   footprint.h SIMGPU_FOOTPRINT: what a launch costs and touches
- *   device.h    what CUDA offers inside kernels: arithmetic, atomics, barriers, shuffles
+ *   footprint.h SIMGPU_FOOTPRINT: the cost and the touches of a launch
+ *   device.h    what CUDA provides inside kernels: arithmetic, atomics, barriers, shuffles
  *
- * C++17, g++ and clang++. A kernel runs once the simulated driver says so, on the thread that drives the simulation,
+ * C++17, g++ and clang++. A kernel runs when the simulated driver says so, on the thread that drives the simulation, and
  * never two at a time. */
 #ifndef SIMGPU_KERNEL_H
 #define SIMGPU_KERNEL_H
@@ -31,7 +31,7 @@
 #include "footprint.h"
 #include "device.h"
 
-/* Marks that simcc looks for; none of them is left in what the compiler sees. */
+/* Marks that simcc replaces; the compiler sees none of them. */
 #undef __global__
 #undef __device__
 #undef __constant__

@@ -1,8 +1,8 @@
-/* launch.h - the records of a program's kernels and variables, and the way of a launch: a call of the kernel's host function
- * outside of kernels asks the runtime for a launch; the same call made by the record's run() runs all its threads.
+/* launch.h - the records of a program's kernels and variables, and the path of a launch: a call of the kernel's host
+ * function outside of kernels asks the runtime for a launch; the same call made by the record's run() runs all its threads.
  *
- * simcc puts into each kernel's body a local type (Here) that says the kernel's type, address and compilation unit. The name
- * of that local type contains the mangled name of the kernel, template arguments and all. */
+ * simcc puts a local type (Here) into each kernel's body, which has the kernel's type, address and compilation unit. The
+ * name of that local type contains the mangled name of the kernel, including template arguments. */
 #ifndef SIMGPU_LAUNCH_H
 #define SIMGPU_LAUNCH_H
 #pragma GCC system_header
@@ -21,7 +21,7 @@
 #include "place.h"
 #include "threads.h"
 
-/* What nvcc's code calls in the runtime; declared as in the toolkit's crt/host_runtime.h. */
+/* What code made by nvcc calls in the runtime; declared as in the toolkit's crt/host_runtime.h. */
 extern "C" {
 void **__cudaRegisterFatBinary(void *wrapper);
 void __cudaRegisterFatBinaryEnd(void **handle);
@@ -36,7 +36,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared_b
 
 namespace simgpu
 {
-/* The frame in which nvcc's programs hand their image to __cudaRegisterFatBinary(). */
+/* The frame in which programs made by nvcc pass their image to __cudaRegisterFatBinary(). */
 struct fat_binary_wrapper {
     int magic = 0x466243b1;
     int version = 1;
@@ -44,9 +44,9 @@ struct fat_binary_wrapper {
     void *unused = nullptr;
 };
 
-/* The image of one source file. It grows while the program's constructors run, kernels first needed by a template included;
- * zero before its own constructor, so the order of constructors is of no matter. Tables that were outgrown stay until
- * the end: whoever has read the image may still look at them. */
+/* The image of one source file. It grows while the program's constructors run, including kernels first needed by a
+ * template. It is zero before its own constructor, so the order of constructors does not matter. Outgrown tables stay
+ * until the end, since readers of the image may still use them. */
 class unit
 {
   public:
@@ -89,7 +89,7 @@ class unit
         const void **table;
         outgrown *next;
     };
-    /* A longer copy of the table; the old one stays until the end. */
+    /* Returns a longer copy of the table; the old one stays until the end. */
     template <class T> const T *const *grown(const T *const *old, uint32_t count, const T *added)
     {
         const void **table = new const void *[count + 1];
@@ -99,7 +99,7 @@ class unit
         tables_ = new outgrown{table, tables_};
         return reinterpret_cast<const T *const *>(table);
     }
-    /* Of more variables than it can list it lists none, and is not read as a cubin. */
+    /* With more variables than can be listed, the image lists none and is not read as a cubin. */
     void list()
     {
         (void)simgpu_image_list(&image_);
@@ -118,7 +118,7 @@ class unit
     outgrown *tables_ = nullptr;
 };
 
-/* "Z<kernel>E11simgpu_here": the kernel's own name is "_Z<kernel>", or plain when it has no parameter types (extern "C"). */
+/* "Z<kernel>E11simgpu_here": the kernel's own name is "_Z<kernel>", or plain if it has no parameter types (extern "C"). */
 inline std::string kernel_name(const char *type_name)
 {
     std::string name(type_name);
@@ -146,7 +146,7 @@ inline std::string variable_name(const char *type_name)
     return digits && digits + length == name.size() ? name.substr(digits) : "_Z" + name;
 }
 
-/* A parameter's type as it counts for the function's type: without const, volatile and __restrict__ on the outside. */
+/* A parameter's type as it counts for the function's type: without outer const, volatile and __restrict__. */
 template <class T> struct without_restrict {
     using type = T;
 };
@@ -155,7 +155,7 @@ template <class T> struct without_restrict<T *__restrict__> {
 };
 template <class T> using parameter_t = typename without_restrict<std::remove_cv_t<T>>::type;
 
-/* Offsets of parameters in the image, each at a multiple of its type's alignment as on a GPU. */
+/* Offsets of parameters in the image, each at a multiple of its type's alignment, as on a GPU. */
 template <class... P> struct layout {
     static constexpr size_t count = sizeof...(P);
     simgpu_param params[count + 1] = {};
@@ -178,7 +178,7 @@ template <class... P> struct layout {
     }
 };
 
-/* A kernel of this program and, once SIMGPU_FOOTPRINT is met, the function that describes a launch of it. */
+/* A kernel of this program and, once there is a SIMGPU_FOOTPRINT for it, the function that describes a launch of it. */
 struct kernel_entry {
     simgpu_kernel kernel = {};
     void (*host_function)() = nullptr;
@@ -249,7 +249,7 @@ template <class Here, class... P> struct record<Here, void(P...)> : kernel_entry
 
 template <class Here, class... P> record<Here, void(P...)> record<Here, void(P...)>::object;
 
-/* The order in which blocks run: each of them once, from `block`, `count` times, with next() in between. */
+/* The order in which blocks run: each once, from `block`, `count` times, with next() in between. */
 class block_order
 {
   public:
@@ -283,7 +283,7 @@ class block_order
     const uint64_t count;
 };
 
-/* Runs every thread of the launch: `body` is the kernel's body with the thread's place as its first parameter. */
+/* Runs every thread of the launch: `body` is the kernel's body with the thread's position as its first parameter. */
 template <class Body, class... P> void execute(const simgpu_launch &launch, const Body &body, P &...args)
 {
     const bool only = launch.grid[0] == 1 && launch.grid[1] == 1 && launch.grid[2] == 1 && launch.block[0] == 1 &&
@@ -304,13 +304,13 @@ template <class Body, class... P> void execute(const simgpu_launch &launch, cons
     }
 }
 
-/* `<<<grid, block, shared_bytes, stream>>>`; nonzero when the launch can't be made. */
+/* `<<<grid, block, shared_bytes, stream>>>`; returns nonzero if the launch cannot be made. */
 static inline unsigned configure(dim3 grid, dim3 block, size_t shared_bytes = 0, cudaStream_t stream = nullptr)
 {
     return __cudaPushCallConfiguration(grid, block, shared_bytes, stream);
 }
 
-/* Static, because cudaLaunchKernel is another function in files compiled for per-thread default streams. */
+/* Static, because cudaLaunchKernel is a different function in files compiled for per-thread default streams. */
 static inline void launch(const void *host_function, void **args)
 {
     dim3 grid, block;
@@ -320,7 +320,7 @@ static inline void launch(const void *host_function, void **args)
         (void)::cudaLaunchKernel(host_function, grid, block, args, shared_bytes, stream);
 }
 
-/* What a kernel's host function does when it is called. */
+/* The body of a kernel's host function. */
 template <class Here, class Body, class... P> static inline void enter(const Body &body, P &...args)
 {
     auto &kernel = record<Here, typename Here::type>::object;

@@ -1,4 +1,4 @@
-/* place.h - where the running thread is in its launch, and its block's dynamic shared memory. */
+/* place.h - the position of the running thread in its launch, and its block's dynamic shared memory. */
 #ifndef SIMGPU_PLACE_H
 #define SIMGPU_PLACE_H
 #pragma GCC system_header
@@ -8,9 +8,10 @@
 #include <vector_types.h>
 #include "../../image.h"
 
-/* Functions that kernels call see these; a kernel's own body sees constants of the same names, which simcc declares in it.
- * Per host thread, although only one kernel runs at a time: other threads of the program launch kernels meanwhile. */
-#define __DEVICE_LAUNCH_PARAMETERS_H__ /* the toolkit's header of that name declares them as nvcc has them */
+/* Functions that kernels call use these; a kernel's own body uses constants of the same names, which simcc declares in
+ * it. They are per host thread, although only one kernel runs at a time, since other threads of the program launch
+ * kernels meanwhile. */
+#define __DEVICE_LAUNCH_PARAMETERS_H__ /* the toolkit's header of that name declares them as nvcc does */
 inline thread_local uint3 threadIdx{};
 inline thread_local uint3 blockIdx{};
 inline thread_local dim3 blockDim{};
@@ -18,12 +19,12 @@ inline thread_local dim3 gridDim{};
 
 namespace simgpu
 {
-/* The launch that the next call of a kernel's host function is to run; such a call takes it, and without one asks for a
- * launch. A kernel that faults is left by a jump and cleans up nothing, so nothing is kept for the length of a kernel. */
+/* The launch that the next call of a kernel's host function runs; that call takes it. A call without one requests a
+ * launch. A kernel that faults is left by a jump without cleanup, so nothing is kept for the length of a kernel. */
 inline thread_local const simgpu_launch *to_run;
 
-/* Indices of the only thread of a launch of one block of one thread: constants, so that grid-stride loops have the
- * stride 1 that the host compiler needs to vectorise them. */
+/* Indices of the only thread of a launch of one block of one thread. They are constants, so that grid-stride loops have
+ * the stride 1 that the host compiler needs to vectorise them. */
 struct only_thread {
     static constexpr uint3 thread()
     {
@@ -72,8 +73,8 @@ inline void set_sizes(const simgpu_launch &launch)
     threadIdx = blockIdx = uint3{0, 0, 0};
 }
 
-/* Memory that a launch asked for with its third launch parameter; the same bytes for every block, one after another.
- * Fresh for each launch, and filled with a pattern so that reading what was never written shows. */
+/* Memory requested by a launch's third launch parameter; all blocks use the same bytes, one after the other. It is filled
+ * with a pattern for each launch, so that reads of unwritten memory are noticed. */
 class dynamic_shared_memory
 {
   public:

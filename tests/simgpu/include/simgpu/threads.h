@@ -1,9 +1,9 @@
 /* threads.h - runs the threads of one block: as plain calls one after another, until one of them waits for the others.
  *
- * The first thread that reaches a barrier stays on the stack where it is; the threads after it become fibres (contexts
- * with stacks of their own), and from then on a thread that waits hands over to the next one. A kernel without
- * barriers thus costs nothing, and a barrier may hide in any function. Threads before the first waiting one have
- * returned, which counts as having left every barrier, as on a GPU. */
+ * The first thread that reaches a barrier stays on the stack where it is. The threads after it become fibres (contexts with
+ * stacks of their own), and from then on a thread that waits switches to the next one. So a kernel without barriers costs
+ * nothing extra, and a barrier may be in any function. Threads before the first waiting one have returned, which counts as
+ * having left every barrier, as on a GPU. */
 #ifndef SIMGPU_THREADS_H
 #define SIMGPU_THREADS_H
 #pragma GCC system_header
@@ -22,9 +22,9 @@ namespace simgpu
 constexpr unsigned warp_threads = 32;
 constexpr size_t fibre_stack_bytes = 128 * 1024;
 
-/* What the lanes of a warp leave for each other. */
+/* What the lanes of a warp exchange. */
 struct warp_state {
-    uint32_t waiting = 0; /* lanes inside sync() that were not let go yet */
+    uint32_t waiting = 0; /* lanes that still wait inside sync() */
     uint64_t slots[warp_threads] = {};
 };
 
@@ -35,11 +35,13 @@ class block_threads
     void run(void (*call)(void *closure), void *closure);
 
     void barrier();
-    unsigned count_at_barrier(bool predicate); /* barrier, and how many of the threads passed true */
+    unsigned count_at_barrier(bool predicate); /* a barrier that returns how many of the threads passed true */
     void warp_barrier(uint32_t lanes);         /* waits for those of the lanes that have not returned */
 
-    uint64_t exchange(uint32_t lanes, uint64_t value, unsigned source_lane); /* the value that the source lane passed */
-    uint32_t vote(uint32_t lanes, bool predicate);                           /* bit per lane that passed true */
+    /* Returns the value that the source lane passed. */
+    uint64_t exchange(uint32_t lanes, uint64_t value, unsigned source_lane);
+    /* Returns one bit for each lane that passed true. */
+    uint32_t vote(uint32_t lanes, bool predicate);
     uint32_t live_lanes() const;
     unsigned lane() const
     {
@@ -63,12 +65,13 @@ class block_threads
     void (*call_)(void *closure) = nullptr;
     void *closure_ = nullptr;
     unsigned count_ = 0;   /* threads in the block */
-    unsigned current_ = 0; /* the thread that runs, in the order of its index */
+    unsigned current_ = 0; /* the running thread, in the order of its index */
     unsigned first_ = 0;   /* the thread on the caller's stack, once there are fibres */
     unsigned live_ = 0;    /* threads that have not returned, once there are fibres */
     unsigned arrived_ = 0;
-    uint64_t barriers_ = 0;    /* how many have opened */
-    uint64_t handed_over_ = 0; /* since something last moved on; more than a few rounds: nobody ever will */
+    uint64_t barriers_ = 0; /* number of barriers that have opened */
+    /* Switches since a thread last made progress; more than a few rounds: none ever will. */
+    uint64_t handed_over_ = 0;
     unsigned true_ = 0, true_result_ = 0;
     bool fibres_started_ = false;
     std::vector<fibre> fibres_;
@@ -77,7 +80,7 @@ class block_threads
     size_t stacks_bytes_ = 0;
 };
 
-/* Never destroyed: kernels may still run while the process ends. */
+/* Never destroyed, since kernels may still run while the process ends. */
 inline block_threads &threads()
 {
     static thread_local block_threads *self = new block_threads;
@@ -108,7 +111,8 @@ inline void block_threads::run(void (*call)(void *closure), void *closure)
     }
 }
 
-/* The current thread, on the caller's stack, is the first to wait: all after it get stacks of their own. */
+/* Makes fibres: the current thread, on the caller's stack, is the first to wait, and all after it get stacks of their
+ * own. */
 inline void block_threads::become_fibres()
 {
     fibres_started_ = true;
@@ -154,8 +158,8 @@ inline void block_threads::fibre_main(unsigned low, unsigned high)
     self->hand_over();
 }
 
-/* Lets the next thread go on; returns when it is this thread's turn again. A thread that has returned only comes back
- * when it is the one on the caller's stack and all are done. */
+/* Switches to the next thread; returns when it is this thread's turn again. For a thread that has returned, it only
+ * returns if that is the one on the caller's stack and all are done. */
 inline void block_threads::hand_over()
 {
     const unsigned self = current_;
@@ -176,7 +180,7 @@ inline void block_threads::hand_over()
     place(self);
 }
 
-/* The thread on the caller's stack has returned: the others go on until they have, too. */
+/* The thread on the caller's stack has returned: runs the others until they have returned too. */
 inline void block_threads::finish()
 {
     fibres_[first_].returned = true;
@@ -219,7 +223,7 @@ inline unsigned block_threads::count_at_barrier(bool predicate)
     true_ += predicate;
     barrier();
     const unsigned result = true_result_;
-    barrier(); /* nobody starts the next count before all have read this one */
+    barrier(); /* no thread starts the next count before all have read this one */
     return result;
 }
 

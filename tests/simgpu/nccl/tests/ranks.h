@@ -14,22 +14,22 @@
 enum { KILLED = -9 };
 
 extern int rank, ranks;
-extern ncclComm_t comm; /* of all */
+extern ncclComm_t comm; /* of all ranks */
 extern cudaStream_t stream;
 
-/* Runs `body` in so many processes, once their communicator is there, and puts how each ended in `ret`: 0, an exit status,
- * or minus the signal. One that takes more than 20 s is killed. Afterwards nothing of the ranks may be left. */
+/* Runs `body` in `count` processes once their communicator exists, and stores how each ended in `ret`: 0, an exit status,
+ * or minus the signal. A process that takes more than 20 s is killed. Afterwards nothing may be left of the ranks. */
 void run_ranks(int count, void (*body)(void), int *ret);
-/* The same, where each has to end well. */
+/* Does the same; each process has to succeed. */
 void in_ranks(int count, void (*body)(void));
 
-/* In a rank: says so and ends the process, unless it is as it has to be. */
+/* For a rank: if the condition is false, reports it and ends the process. */
 void expect(bool good, const char *what, int line);
 #define EXPECT(condition) expect(condition, #condition, __LINE__)
 #define CUDA(call)        EXPECT((call) == cudaSuccess)
 #define NCCL(call)        EXPECT((call) == ncclSuccess)
 
-/* Memory on the device with these bytes in it; and what it holds, on `stream` and waited for. */
+/* Copy these bytes to new memory on the device; copy them back, on `stream`, and wait. */
 void *on_device(const void *bytes, size_t count);
 void from_device(const void *address, void *ret_bytes, size_t count);
 #endif
