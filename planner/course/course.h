@@ -130,9 +130,9 @@ int spw_course_graph(const struct spw_course *course, const struct spw_course_te
                      uint32_t **ret_tensor_of, struct spw_graph_problem *ret_problem);
 
 /* Adds to a schedule for that graph the copies out that the engine makes in any case (course_keep.c): of tensors that the
- * plan drops before the program frees them, that have no copy, and that no operation makes again. They keep their order.
- * Each is placed where its tensor is complete, or, if `late`, right before its drop. Stores their number in *ret_count.
- * Returns 0, or -ENOMEM with the schedule unchanged. */
+ * plan drops before the program frees them, that have no copy, and that no operation makes again. Each is placed where its
+ * tensor is complete (if it is copied alone: after its last use), or, if `late`, right before its drop. Stores their number
+ * in *ret_count. Returns 0, or -ENOMEM with the schedule unchanged. */
 int spw_course_keep(const struct spw_course *course, const struct spw_graph *graph, const uint32_t *tensor_of, bool late,
                     struct spw_schedule *schedule, uint32_t *ret_count);
 

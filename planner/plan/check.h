@@ -1,5 +1,4 @@
-/* check.h - checks whether timed events are a valid execution of a graph under model S+. It shares no code with the
- * planners.
+/* check.h - checks whether timed events, however they were made, are a valid execution of a graph under model S+.
  *
  * The rules are those of docs/planning.md. Within one instant, ends come first, then drops, then starts. An event that
  * takes no time happens at its place in the list, and later entries come after it. Times that differ by less than 1e-9

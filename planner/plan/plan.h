@@ -29,7 +29,7 @@ struct spw_plan_request {
      * another budget or with other durations; NULL: none. Any bytes are allowed: they give a valid schedule or none. */
     const uint8_t *begin_with;
     bool only_begin_with; /* no search, only the schedule of `begin_with`; -ENOSPC: it gives none */
-    uint8_t *ret_choices; /* room for spw_choice_count() choices, those behind the schedule; may be NULL */
+    uint8_t *ret_choices; /* room for the spw_choice_count() choices from which its schedule came; may be NULL */
 };
 
 /* Fills `schedule`, which is empty. Returns 0; -ENOSPC: it found no valid schedule within the budget; -ENOTSUP: the

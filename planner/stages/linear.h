@@ -22,7 +22,7 @@ struct spw_stage {
     uint32_t first_back, end_back; /* backward, likewise; never empty */
     double forward_us, backward_us;
     uint64_t input_bytes; /* a_i */
-    /* Abar_(i+1): its record, and the part of the next stage's input that it made outside the record. */
+    /* abar_(i+1): its record, and the part of the next stage's input that it made outside the record. */
     uint64_t record_bytes;
     uint64_t gradient_bytes; /* d_i: what its backward leaves for the stages before it */
     uint64_t left_bytes;     /* what its backward makes that stays until the tail (gradients of parameters) */
