@@ -47,7 +47,7 @@ struct spw_iteration {
     /* An operation outside the backbone has passed the boundary, before the first bone. */
     bool entered;
     bool whole; /* everything since the boundary has matched */
-    /* The iteration may have begun earlier: nothing tells, and another shape came before it. */
+    /* The iteration may have begun earlier: nothing excludes that, and another shape came before it. */
     bool doubtful;
     bool trial; /* back on the path for a moment only, which may be a coincidence */
     /* The path was left, and no shape has come SPW_SETTLED times in a row since: the finder goes on. */

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 
 @TABLES@
-_spillway_reply() { # WORDS CURRENT: those of the words, or of what @KIND stands for, that begin so
+_spillway_reply() { # WORDS CURRENT: replies with those of the words, or of what @KIND stands for, that begin with CURRENT
     local kind=$1 current=$2
     case $kind in
     @file | @trace)
@@ -17,7 +17,7 @@ _spillway_reply() { # WORDS CURRENT: those of the words, or of what @KIND stands
     [[ ${#COMPREPLY[@]} -ne 1 || ${COMPREPLY[0]} != *= ]] || compopt -o nospace 2>/dev/null
 }
 
-# The program that is run, which completes itself where bash-completion is loaded.
+# The program to be run, which completes its own arguments if bash-completion is loaded.
 _spillway_program() { # FIRST: the index of its name among the words
     if declare -F _command_offset >/dev/null; then
         _command_offset "$1"
@@ -42,7 +42,7 @@ _spillway() {
         if [[ -z $plain && ${COMP_WORDS[i]} == -- ]]; then
             plain=true # what follows is no option
         elif [[ -z $plain && ${COMP_WORDS[i]} == -* ]]; then
-            # Its value is the next word, or the one behind a = that is a word by itself; ours is completed if it is the last.
+            # Its value is the next word, or the one after a = that is a separate word; it is completed if it is the last.
             [[ " $(_spillway_words "$command") " != *" ${COMP_WORDS[i]}= "* ]] || option=${COMP_WORDS[i]}
             [[ ${COMP_WORDS[i + 1]} != '=' || $((i + 1)) -eq $COMP_CWORD ]] || i=$((i + 1))
             [[ -z $option ]] || i=$((i + 1))

@@ -9,7 +9,7 @@ function __spillway_is # COMMAND
     test (count $words) -gt 1; and test $words[2] = $argv[1]
 end
 
-# The program that is run, and its own arguments: what stands behind our options, all of which have a value.
+# The program to be run and its own arguments: what follows our options, all of which have a value.
 function __spillway_command
     set -l words (commandline -opc)
     set -e words[1..2]

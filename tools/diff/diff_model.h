@@ -48,8 +48,8 @@ enum diff_verdict { DIFF_NOTHING, DIFF_TIMES, DIFF_MORE }; /* all is the same; e
 
 struct diff {
     struct model *model[DIFF_SIDES]; /* borrowed */
-    /* Both runs have one. Else there are neither categories nor sites, and figures and operations are those of the whole
-     * runs. */
+    /* Both runs have an iteration. Else there are neither categories nor sites, and figures and operations are those of the
+     * whole runs. */
     bool iterations;
     bool timed; /* the operations of both runs have times */
     struct diff_figure *figures;
