@@ -146,6 +146,85 @@ CHILD_TEST(an_answer_waits_for_no_copy_of_another_stream, "SIMGPU_SCALE_BYTES", 
     OK(cuCtxSynchronize());
 }
 
+/* ---- samples ---- */
+
+enum { PAGE_WORDS = SPW_SAMPLE_PAGE / 8, SAMPLED = 5, APART = 3, PAGES = SAMPLED * APART };
+
+/* The first sum of a hash, without the term of the length: hashes of as many bytes have it alike. */
+static uint64_t sum_of(const void *bytes, size_t size)
+{
+    static const unsigned char zeros[PAGES * SPW_SAMPLE_PAGE];
+    const uint64_t step = SPW_HASH_STEP, seed = SPW_HASH_SEED;
+    struct spw_hash of_bytes, of_zeros;
+    spw_hash_host(bytes, size, &of_bytes);
+    spw_hash_host(zeros, size, &of_zeros);
+    uint64_t sum = of_bytes.word[0] - of_zeros.word[0];
+    for (uint64_t i = 0; i < size / 8; i++) {
+        uint64_t y = (i * step + seed) * SPW_HASH_FIRST;
+        y = (y ^ y >> 32) * SPW_HASH_A;
+        y = (y ^ y >> 32) * SPW_HASH_B;
+        sum += y ^ y >> 32;
+    }
+    return sum;
+}
+
+/* Of one sample less another. */
+static struct spw_hash sampled(CUstream s, const struct spw_sample *of, const struct spw_sample *less)
+{
+    uint32_t ticket;
+    spw_lock();
+    assert_int_equal(spw_digest_sample_locked(d, context, s, of, &ticket), 0);
+    assert_int_equal(spw_digest_sample_again_locked(d, context, s, less, ticket), 0);
+    spw_unlock();
+    assert_int_equal(send(s), 0);
+    OK(cuStreamSynchronize(s));
+    const struct spw_hash hash = answered(ticket);
+    forget(ticket);
+    return hash;
+}
+
+CHILD_TEST(a_sample_is_of_the_words_of_its_pages_each_at_its_place)
+{
+    static uint64_t words[PAGES][PAGE_WORDS], taken[SAMPLED][PAGE_WORDS];
+    static const struct spw_sample nothing;
+    start();
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    CUstream s = new_stream();
+    struct spw_sample sample = {p + SPW_SAMPLE_PAGE, 0, APART * SPW_SAMPLE_PAGE, UINT64_MAX / 0xff * SPW_SAMPLE_PATTERN};
+    for (uint64_t i = 0; i < PAGES * PAGE_WORDS; i++)
+        words[i / PAGE_WORDS][i % PAGE_WORDS] = i % 7 == 0 ? sample.pattern : i * i * SPW_HASH_STEP;
+    OK(cuMemcpyHtoDAsync_v2(p, words, sizeof(words), s));
+    uint64_t patterns = 0;
+    for (uint64_t n = 0; n <= SAMPLED; n++) {
+        sample.pages = n;
+        const struct spw_hash hash = sampled(s, &sample, &nothing), none = sampled(s, &sample, &sample);
+        assert_true(hash.word[0] == sum_of(taken, n * SPW_SAMPLE_PAGE) && hash.word[1] == patterns);
+        assert_true(none.word[0] == 0 && none.word[1] == 2 * patterns);
+        for (unsigned i = 0; n < SAMPLED && i < PAGE_WORDS; i++) {
+            taken[n][i] = words[1 + n * APART][i];
+            patterns += taken[n][i] == sample.pattern;
+        }
+    }
+}
+
+CHILD_TEST(the_pages_of_a_sample_are_filled_and_nothing_between_them)
+{
+    static uint64_t words[PAGES][PAGE_WORDS];
+    start();
+    CUdeviceptr p = new_mapping(GRANULE, NULL);
+    CUstream s = new_stream();
+    const struct spw_sample sample = {p + SPW_SAMPLE_PAGE, SAMPLED - 1, APART * SPW_SAMPLE_PAGE, 0x123456789};
+    OK(cuMemsetD8Async(p, 0, sizeof(words), s));
+    spw_lock();
+    assert_int_equal(spw_digest_fill_locked(d, context, s, &sample), 0);
+    spw_unlock();
+    OK(cuMemcpyDtoHAsync_v2(words, p, sizeof(words), s));
+    OK(cuStreamSynchronize(s));
+    for (unsigned page = 0; page < PAGES; page++)
+        for (unsigned i = 0; i < PAGE_WORDS; i++)
+            assert_true(words[page][i] == (page % APART == 1 && page / APART < sample.pages ? sample.pattern : 0));
+}
+
 /* ---- slots ---- */
 
 CHILD_TEST(the_slots_are_all_used_and_then_given_out_again)
@@ -481,6 +560,8 @@ int main(void)
         cmocka_unit_test(what_another_stream_asked_is_sent_when_that_one_is),
         cmocka_unit_test(slots_that_lie_side_by_side_are_one_launch_and_none_is_a_copy),
         cmocka_unit_test(an_answer_waits_for_no_copy_of_another_stream),
+        cmocka_unit_test(a_sample_is_of_the_words_of_its_pages_each_at_its_place),
+        cmocka_unit_test(the_pages_of_a_sample_are_filled_and_nothing_between_them),
         cmocka_unit_test(the_slots_are_all_used_and_then_given_out_again),
         cmocka_unit_test(a_forgotten_slot_goes_to_another_stream_only_when_nothing_writes_to_it),
         cmocka_unit_test(a_steady_state_makes_nothing),
