@@ -89,6 +89,26 @@ static void what_a_wrong_function_began_is_lost_as_well(void **state)
     chains = false;
 }
 
+/* Where room is short, say: what it would have been made of is not needed for it any more. */
+static void what_left_with_a_copy_is_taken_from_there_once_all_copies_are(void **state)
+{
+    CUdeviceptr unwatched = drop_unwatched(1, one), by_digest = drop_by_digest(), copied = make(2, one);
+    let_go(copied);
+    assert_true(has_copy(copied) && is_watched(copied));
+    spw_lock();
+    spw_verify_take_copies_locked(device);
+    spw_unlock();
+    assert_false(is_watched(copied) || attention(copied) & (SPW_DROPPED | SPW_UNVERIFIED));
+    assert_true(attention(unwatched) & attention(by_digest) & SPW_DROPPED && is_watched(by_digest));
+    const unsigned runs = fake_counts()->mixes;
+    fill(input, VALUE + 1); /* rescues the others, which have nothing but their makers */
+    assert_int_equal(fake_counts()->mixes, runs + 2);
+    expect(copied, right_value());
+    expect(unwatched, right_value());
+    expect(by_digest, right_value());
+    assert_int_equal(fake_counts()->mixes, runs + 2);
+}
+
 /* What left with a copy to be compared, and what has not gone yet, is there. */
 static void what_has_true_bytes_of_a_wrong_function_keeps_them(void **state)
 {
@@ -250,6 +270,7 @@ int main(int argc, char **argv)
         TEST(what_depends_on_lost_bytes_is_refused_as_well),
         TEST(other_operations_of_a_wrong_function_are_lost_as_well),
         TEST(what_a_wrong_function_began_is_lost_as_well),
+        TEST(what_left_with_a_copy_is_taken_from_there_once_all_copies_are),
         TEST(what_has_true_bytes_of_a_wrong_function_keeps_them),
         TEST(a_function_that_was_wrong_is_not_run_again_in_any_operation),
         TEST(what_was_right_once_is_compared_without_a_copy),
