@@ -23,7 +23,7 @@ GROUPS = {
     "stream": ["event-threads", "free-threads", "free-async-threads", "values", "defaults", "short-streams", "events-asked", "two-threads"],
     "graph": ["told-anew", "updated", "allocating", "whole-step", "by-hand", "uploading"],
     "host": ["loader", "host-function", "registered", "offload", "decisions", "as-free", "forks", "mailbox", "uploads"],
-    "shape": ["accumulation", "lengths", "growing", "checkpoints", "contexts", "surgery"],
+    "shape": ["accumulation", "lengths", "growing", "checkpoints", "contexts", "surgery", "reversible", "pipelined"],
     "kernel": ["tables", "optimizer", "spans", "indices", "late-sides", "noise", "launches", "variables", "embedding", "chosen"],
     "sharing": ["block-of-streams", "many-streams", "short-threads", "never-waits", "workspace", "callbacks", "halves"],
     "habits": ["small", "many-arguments", "tied", "many-writers", "managed", "lazy", "averages", "pages", "selector", "tries", "all-of-it", "from-one"],

@@ -1,5 +1,6 @@
 /* shape.cu - programs whose steps have other shapes: batches, lengths, models, parts. */
 #include "odd.h"
+#include <deque>
 
 static void drop_all(trunk &t)
 {
@@ -219,7 +220,95 @@ static void run_surgery()
     }
 }
 
+/* --- a reversible net: two halves that last, are changed in place, and changed back on the way back --- */
+
+NAMED __global__ void odd_push(word *x, const word *by, size_t n)
+{
+    SPAN (i, n)
+        x[i] += by[i] * ODD;
+}
+SIMGPU_FOOTPRINT(odd_push, (word * x, const word *by, size_t n), EACH *n, RW(x, n), R(by, n))
+
+NAMED __global__ void odd_pull(word *x, const word *by, size_t n)
+{
+    SPAN (i, n)
+        x[i] -= by[i] * ODD;
+}
+SIMGPU_FOOTPRINT(odd_pull, (word * x, const word *by, size_t n), EACH *n, RW(x, n), R(by, n))
+
+static void run_reversible()
+{
+    CUstream s = new_stream();
+    trunk t(async_memory, s);
+    word *half[2] = {lasting(t.n, 1), lasting(t.n, 2)};
+    for (int step = 1; step <= told.steps; step++) {
+        tick(s);
+        fold(s, half[0], the_clock, 2, t.n);
+        for (int l = 0; l < told.layers; l++) {
+            word *by = t.make(t.n);
+            mix(s, half[(l + 1) % 2], t.weights[(size_t)l], by, t.n);
+            RUN(odd_push, s, half[l % 2], by, t.n);
+            t.memory.drop(by, t.n, s);
+        }
+        word *g = t.make(t.n);
+        mix(s, half[0], half[1], g, t.n);
+        for (int l = told.layers - 1; l >= 0; l--) {
+            word *by = t.make(t.n), *next = t.make(t.n);
+            mix(s, half[(l + 1) % 2], t.weights[(size_t)l], by, t.n);
+            RUN(odd_pull, s, half[l % 2], by, t.n);
+            mix(s, g, by, next, t.n);
+            fold(s, t.weights[(size_t)l], next, t.n, t.n);
+            t.memory.drop(by, t.n, s);
+            t.memory.drop(g, t.n, s);
+            g = next;
+        }
+        fold(s, half[0], g, t.n, t.n);
+        t.memory.drop(g, t.n, s);
+        say(s, "step", step, half[0], t.n);
+    }
+}
+
+/* One layer of the way back of the oldest batch; its last tensor goes. */
+static void one_back(trunk &t, std::vector<word *> &kept)
+{
+    word *last = kept.back(), *before = kept[kept.size() - 2];
+    fold(t.s, before, last, t.n, t.n);
+    fold(t.s, t.weights[kept.size() - 2], before, t.n, t.n);
+    t.memory.drop(last, t.n, t.s);
+    kept.pop_back();
+}
+
+/* As stages of a pipeline have it: the way forward of one batch lies between those back of others, across steps. */
+static void run_pipelined()
+{
+    CUstream s = new_stream();
+    trunk t(async_memory, s);
+    std::deque<std::vector<word *>> flying;
+    for (int step = 1; step <= told.steps + 2; step++) {
+        std::vector<word *> batch;
+        tick(s);
+        for (int l = 0; l <= told.layers; l++) {
+            batch.push_back(t.make(t.n));
+            if (l == 0)
+                mix(s, t.input, t.n, the_clock, 2, batch[0], t.n);
+            else
+                mix(s, batch[(size_t)l - 1], t.weights[(size_t)l - 1], batch.back(), t.n);
+            if (flying.size() == 2 && flying.front().size() > 1)
+                one_back(t, flying.front());
+        }
+        flying.push_back(batch);
+        while (flying.size() > (step > told.steps ? 0 : 2)) {
+            fold(s, t.input, flying.front()[0], t.n, t.n);
+            for (word *p : flying.front())
+                t.memory.drop(p, t.n, s);
+            flying.pop_front();
+        }
+        say(s, "step", step, t.input, t.n);
+    }
+}
+
 const std::vector<struct program> shape_programs = {
-    {"accumulation", run_accumulation}, {"lengths", run_lengths},   {"growing", run_growing},
-    {"checkpoints", run_checkpoints},   {"contexts", run_contexts}, {"surgery", run_surgery},
+    {"accumulation", run_accumulation}, {"lengths", run_lengths},     {"growing", run_growing},
+    {"checkpoints", run_checkpoints},   {"contexts", run_contexts},   {"surgery", run_surgery},
+    {"reversible", run_reversible},     {"pipelined", run_pipelined},
 };
