@@ -12,6 +12,7 @@ enum { SHIFTS = 64 };
 
 struct spw_trace_follow {
     struct spw_iteration *detector;
+    enum spw_follow_by by;
     const char *hint;
     struct {
         uint64_t hash;
@@ -26,7 +27,7 @@ struct spw_trace_follow {
     uint64_t told;
 };
 
-int spw_follow_create(size_t max_operations, struct spw_trace_follow **ret_follow)
+int spw_follow_create(enum spw_follow_by by, size_t max_operations, struct spw_trace_follow **ret_follow)
 {
     struct spw_trace_follow *f = calloc(1, sizeof(*f));
     int r = f ? spw_iteration_create(max_operations, &f->detector) : -ENOMEM;
@@ -34,6 +35,7 @@ int spw_follow_create(size_t max_operations, struct spw_trace_follow **ret_follo
         free(f);
         return r;
     }
+    f->by = by;
     *ret_follow = f;
     return 0;
 }
@@ -54,7 +56,8 @@ static bool counts(enum spw_alloc_kind kind)
 
 int spw_follow_alloc(struct spw_trace_follow *f, const struct spw_record_alloc *a)
 {
-    return counts(a->kind) && spw_iteration_alloc(f->detector, a->id, a->bytes, a->kind) == -ENOMEM ? -ENOMEM : 0;
+    const uint64_t bytes = f->by == SPW_FOLLOW_BY_ALL ? a->bytes : 1;
+    return counts(a->kind) && spw_iteration_alloc(f->detector, a->id, bytes, a->kind) == -ENOMEM ? -ENOMEM : 0;
 }
 
 int spw_follow_free(struct spw_trace_follow *f, uint64_t id)
@@ -198,9 +201,11 @@ int spw_follow_op(struct spw_trace_follow *f, uint64_t number, const struct spw_
                                  .everything = op->everything || many,
                                  .touch_count = many ? SPW_FOLLOW_TOUCHES : op->touch_count,
                                  .touches = touches};
-    struct spw_iteration_touch parted[SPW_FOLLOW_TOUCHES];
-    if (__builtin_expect(any_loose(op, o.touch_count), 0))
-        part(&o, op, parted);
+    struct spw_iteration_touch list[SPW_FOLLOW_TOUCHES];
+    if (f->by == SPW_FOLLOW_BY_KERNELS)
+        o = spw_iteration_op_of_any_size(&o, list, SPW_FOLLOW_TOUCHES);
+    else if (__builtin_expect(any_loose(op, o.touch_count), 0))
+        part(&o, op, list);
     note_number(f, number);
     int r = spw_iteration_add(f->detector, &o, ret_place);
     ret_place->began = number_of(f, ret_place->began);
@@ -213,6 +218,25 @@ bool spw_follow_shape(const struct spw_trace_follow *f, uint32_t id, struct spw_
         if (spw_iteration_shape_at(f->detector, i, ret) && ret->id == id)
             return true;
     return false;
+}
+
+bool spw_follow_explains_more(uint64_t operations_by_kernels, uint64_t operations_by_all)
+{
+    return operations_by_kernels / 3 > operations_by_all / 2;
+}
+
+uint64_t spw_follow_seen(const struct spw_trace_follow *f, uint64_t *ret_operations)
+{
+    struct spw_iteration_shape it;
+    uint64_t most = 0;
+    *ret_operations = 0;
+    for (size_t i = 0; spw_iteration_shape_at(f->detector, i, &it); i++) {
+        if (f->by == SPW_FOLLOW_BY_KERNELS && it.backbone < SPW_FOLLOW_LEAST)
+            continue;
+        most = it.seen > most ? it.seen : most;
+        *ret_operations += it.seen * it.length;
+    }
+    return most;
 }
 
 const struct spw_iteration *spw_follow_detector(const struct spw_trace_follow *f)

@@ -12,9 +12,14 @@
 
 struct spw_trace_follow;
 
-/* Returns 0 or -ENOMEM. `max_operations` is as for spw_iteration_create(). */
-int spw_follow_create(size_t max_operations, struct spw_trace_follow **ret_follow);
-void spw_follow_destroy(struct spw_trace_follow *follow); /* NULL is allowed */
+enum spw_follow_by {
+    SPW_FOLLOW_BY_ALL,     /* kernels, geometry, tensors and their sizes */
+    SPW_FOLLOW_BY_KERNELS, /* kernels and their order alone, for tensors of other sizes in each iteration */
+};
+
+/* Creates a follower; `max_operations` as for spw_iteration_create(). Returns 0 or -ENOMEM. */
+int spw_follow_create(enum spw_follow_by by, size_t max_operations, struct spw_trace_follow **ret_follow);
+void spw_follow_destroy(struct spw_trace_follow *follow); /* NULL is fine */
 
 /* Take the next record of these kinds. Return 0, or -ENOMEM: it was left out, and the detector goes on. */
 int spw_follow_alloc(struct spw_trace_follow *follow, const struct spw_record_alloc *alloc);
@@ -40,6 +45,16 @@ bool spw_follow_is_hint(const struct spw_trace_follow *follow, const struct spw_
 /* Gets the shape with this id. Returns false if it is not known (any more). */
 bool spw_follow_shape(const struct spw_trace_follow *follow, uint32_t id, struct spw_iteration_shape *ret_shape);
 
-/* Returns the detector itself, for queries. */
+/* Iterations are found by their kernels alone if one of at least SPW_FOLLOW_LEAST operations has come SPW_FOLLOW_OFTEN
+ * times, and if the iterations found that way have 1.5 times the operations of those found by all
+ * (spw_follow_explains_more()). */
+enum { SPW_FOLLOW_LEAST = 16, SPW_FOLLOW_OFTEN = 6 };
+bool spw_follow_explains_more(uint64_t operations_by_kernels, uint64_t operations_by_all);
+
+/* Returns how often the most frequent shape has come, and stores the operations of all shapes in *ret_operations. By
+ * kernels, shapes shorter than SPW_FOLLOW_LEAST do not count. */
+uint64_t spw_follow_seen(const struct spw_trace_follow *follow, uint64_t *ret_operations);
+
+/* The detector itself, for questions. */
 const struct spw_iteration *spw_follow_detector(const struct spw_trace_follow *follow);
 #endif

@@ -159,6 +159,19 @@ static void take_beside(struct spw_iteration *detector, const struct spw_iterati
                                            .hint = detector->hint});
 }
 
+struct spw_iteration_op spw_iteration_op_of_any_size(const struct spw_iteration_op *op, struct spw_iteration_touch *list,
+                                                     uint32_t room)
+{
+    struct spw_iteration_op told = *op;
+    told.geometry = 0;
+    told.touches = list;
+    told.touch_count = op->touch_count < room ? op->touch_count : room;
+    for (uint32_t i = 0; i < told.touch_count; i++)
+        list[i] = (struct spw_iteration_touch){.alloc = op->touches[i].alloc};
+    told.loose_count = told.touch_count;
+    return told;
+}
+
 int spw_iteration_add(struct spw_iteration *detector, const struct spw_iteration_op *op,
                       struct spw_iteration_place *ret_place)
 {

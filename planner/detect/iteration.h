@@ -55,6 +55,11 @@ struct spw_iteration_op {
     const struct spw_iteration_touch *touches; /* in the order of the parameters */
 };
 
+/* The operation with nothing of sizes, as detectors are told of it that know iterations by their kernels and the order of
+ * these alone; they are told of allocations of one byte. `list` is what its touches lie in, as far as there is room. */
+struct spw_iteration_op spw_iteration_op_of_any_size(const struct spw_iteration_op *op, struct spw_iteration_touch *list,
+                                                     uint32_t room);
+
 /* How sure a place is.
  *   SURE    Everything since the boundary (backbone, sizes, live bytes) equals the shape so far, and no other known shape
  *           would explain it as well.

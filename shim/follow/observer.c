@@ -193,15 +193,7 @@ static void tell(struct spw_iteration *detector, bool sizes, const struct spw_it
                  struct spw_iteration_place *ret_place)
 {
     struct spw_iteration_touch list[LOOKED_AT];
-    struct spw_iteration_op told = *op;
-    if (!sizes) {
-        told.geometry = 0;
-        told.touches = list;
-        told.touch_count = op->touch_count < LOOKED_AT ? op->touch_count : LOOKED_AT;
-        for (uint32_t i = 0; i < told.touch_count; i++)
-            list[i] = (struct spw_iteration_touch){.alloc = op->touches[i].alloc};
-        told.loose_count = told.touch_count;
-    }
+    const struct spw_iteration_op told = sizes ? *op : spw_iteration_op_of_any_size(op, list, LOOKED_AT);
     (void)spw_iteration_add(detector, &told, ret_place); /* without memory its answer is NO */
 }
 

@@ -8,9 +8,15 @@
 #include "settings.h"
 #include "timing.h"
 
-enum { MAX_OPERATIONS = 1 << 20 };
+enum {
+    MAX_OPERATIONS = 1 << 20,
+    ENOUGH_IN_A_ROW = 4,
+    MORE_TIMED = 8, /* times as many iterations, if tensors have other sizes in each: readers show the largest */
+};
 
 static struct spw_trace_follow *follow;
+static struct spw_trace_follow *by_kernels; /* the second detector; NULL once one of the two was chosen */
+static unsigned in_a_row;                   /* whole iterations that `follow` has seen in a row */
 
 /* The last operation of an iteration switches timing on, so that the first of the next one is timed. */
 static enum { NOT_YET, NEXT_IS_TIMED, TIMED, ENOUGH } timing;
@@ -29,13 +35,24 @@ static void mark(enum spw_mark_kind kind, uint64_t op, uint32_t shape, uint64_t 
     spw_record_put_locked(&r);
 }
 
+static void forget_other(void)
+{
+    spw_follow_destroy(by_kernels);
+    by_kernels = NULL;
+    in_a_row = 0;
+}
+
 int spw_iteration_finder_start(void)
 {
     const struct spw_settings *s = spw_settings_get();
-    int r = spw_follow_create(MAX_OPERATIONS, &follow);
+    int r = spw_follow_create(SPW_FOLLOW_BY_ALL, MAX_OPERATIONS, &follow);
+    if (r == 0)
+        r = spw_follow_create(SPW_FOLLOW_BY_KERNELS, MAX_OPERATIONS, &by_kernels);
     spw_iteration_finder_heeds_kernels = r == 0 && s->hint_kernel[0];
-    if (spw_iteration_finder_heeds_kernels)
+    if (spw_iteration_finder_heeds_kernels) {
         spw_follow_hint(follow, s->hint_kernel);
+        spw_follow_hint(by_kernels, s->hint_kernel);
+    }
     if (s->hint_range[0])
         spw_nvtx_check();
     iterations_left = s->timed_iterations;
@@ -57,24 +74,31 @@ void spw_iteration_finder_stop(void)
 {
     spw_follow_destroy(follow);
     follow = NULL;
+    forget_other();
 }
 
 void spw_iteration_finder_alloc(const struct spw_record_alloc *alloc)
 {
     if (follow)
-        (void)spw_follow_alloc(follow, alloc); /* an allocation for which there is no memory here is only not recognised */
+        (void)spw_follow_alloc(follow, alloc); /* without memory the allocation is only not recognised */
+    if (by_kernels)
+        (void)spw_follow_alloc(by_kernels, alloc);
 }
 
 void spw_iteration_finder_free(uint64_t id)
 {
     if (follow)
         (void)spw_follow_free(follow, id);
+    if (by_kernels)
+        (void)spw_follow_free(by_kernels, id);
 }
 
 void spw_iteration_finder_function(uint32_t id, const char *name)
 {
     if (follow)
         (void)spw_follow_function(follow, id, name);
+    if (by_kernels)
+        (void)spw_follow_function(by_kernels, id, name);
 }
 
 static void stop_timing(uint64_t next_op)
@@ -160,6 +184,8 @@ void spw_iteration_finder_hint(uint64_t next_op)
     mark(hint.kind, hint.op, 0, 0);
     if (follow)
         spw_follow_mark(follow, &hint);
+    if (by_kernels)
+        spw_follow_mark(by_kernels, &hint);
     hints++;
 }
 
@@ -180,11 +206,51 @@ void spw_iteration_finder_tell(void)
         spw_nvtx_tell_unheard(s->hint_range);
 }
 
+static bool is_last(const struct spw_iteration_place *place)
+{
+    return place->sure != SPW_ITERATION_NO && !place->extra && place->ordinal + 1 == place->length;
+}
+
+/* Until enough iterations have come in a row that are known by all that tells operations apart, the finder that goes by
+ * kernels alone comes along. It takes over where it explains more of the run. */
+static void compare(uint64_t number, const struct spw_record_op *op, const struct spw_iteration_touch *touches,
+                    struct spw_iteration_place *place)
+{
+    struct spw_iteration_place other;
+    uint64_t operations, with_sizes;
+    if (place->sure == SPW_ITERATION_NO)
+        in_a_row = 0;
+    in_a_row += is_last(place);
+    if (in_a_row >= ENOUGH_IN_A_ROW || spw_follow_op(by_kernels, number, op, touches, &other) < 0) {
+        forget_other();
+        return;
+    }
+    if (!is_last(&other) || spw_follow_seen(by_kernels, &operations) < SPW_FOLLOW_OFTEN)
+        return;
+    (void)spw_follow_seen(follow, &with_sizes);
+    if (!spw_follow_explains_more(operations, with_sizes))
+        return;
+    struct spw_trace_follow *former = follow;
+    follow = by_kernels;
+    by_kernels = former;
+    forget_other();
+    *place = other;
+    place->learned = true;
+    said = false;
+    iterations_left = MORE_TIMED * spw_settings_get()->timed_iterations;
+    if (timing == NEXT_IS_TIMED || timing == TIMED)
+        stop_timing(number + 1);
+    if (timing != ENOUGH || timed_length)
+        timing = NOT_YET;
+}
+
 void spw_iteration_finder_op(uint64_t number, const struct spw_record_op *op, const struct spw_iteration_touch *touches)
 {
     struct spw_iteration_place place;
     if (!follow || op->captured || spw_follow_op(follow, number, op, touches, &place) < 0)
         return;
+    if (by_kernels)
+        compare(number, op, touches, &place);
     if (spw_settings_get()->mode == SPW_MODE_TRACE) /* else the engine tells */
         spw_scan_told(&place);
     if (timing == NEXT_IS_TIMED || timing == TIMED)

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 """sketches.py - nets by their memory alone (tests/workloads/sketch), on a device on which a byte costs as much as many do: nothing makes
 a step of a steady run much longer than the others."""
+import json
 import os
 import re
 import statistics
+import subprocess
 import tempfile
 
 from following import library_plans, step_times
-from harness import Skipped, finish, require, run, same_in_budget, sentence, succeeded
+from harness import SPILLWAY, Skipped, environment, finish, require, run, same_in_budget, sentence, succeeded
 
 DEVICE = {"SIMGPU_GRANULARITY": "16KiB", "SIMGPU_MEMORY": "1GiB", "SIMGPU_SCALE_BYTES": "256", "SIMGPU_QUERIES": "16"}
 SMALL = ["--size", "0.0625", "--step-times", "--cost"]
@@ -70,6 +72,33 @@ def by_plan(name, what, steps, most):
 
 by_plan("buckets", "sequences of four lengths in turn", 60, 6)
 by_plan("moe", "tensors of other sizes in each step", 45, 4)
+
+
+def report(trace, *options):
+    return subprocess.run([SPILLWAY, "report", "--time-limit=0", *options, trace], env=environment({}), capture_output=True, text=True, timeout=120,
+                          check=True).stdout
+
+
+def of_any_size(name, what):
+    """Ten of twelve steps are found, the first two are not; eight at most are timed."""
+
+    @sentence(f"{name} traced: the report knows iterations of {what} by their kernels, shows the largest that was timed, and says so")
+    def _():
+        with tempfile.TemporaryDirectory(prefix="spillway-sketches-") as folder:
+            trace = os.path.join(folder, "trace")
+            succeeded(run(["sketch", name, "--steps", "12", *SMALL, "4"], options=["--mode", "trace", "--output", trace], env=DEVICE))
+            told, text = json.loads(report(trace, "--json")), report(trace)
+        found = told["iteration"]
+        require(found and found["sizes_change"] and found["timed"], told["shapes"])
+        shape = told["shapes"][found["shape"]]
+        require(shape["iterations"] >= 9, shape)
+        require(shape["least_peak_bytes"] < shape["most_peak_bytes"] <= told["devices"][0]["peak_bytes"], shape)
+        require(found["peak_bytes"] >= 0.9 * shape["most_peak_bytes"], found["peak_bytes"], shape)
+        require("tensors have other sizes each time" in text and "this is the largest" in text, text)
+
+
+of_any_size("buckets", "sequences of four lengths in turn")
+of_any_size("moe", "tensors of other sizes in each step")
 
 
 finish()

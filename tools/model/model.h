@@ -55,7 +55,8 @@ struct model_shape { /* an iteration that repeats */
     uint64_t count;    /* complete iterations of it in the trace */
     uint64_t first_op; /* first operations of the first and the last of them */
     uint64_t last_op;
-    uint64_t time_ns; /* median of their host times */
+    uint64_t time_ns;                           /* median of their host times */
+    uint64_t least_peak_bytes, most_peak_bytes; /* least and most peak of its iterations, all devices together */
 };
 
 struct model_refusal { /* a kernel that a run within a budget does not replay */
@@ -164,6 +165,7 @@ struct model {
     uint32_t stream_count; /* likewise */
     struct model_shape *shapes;
     uint32_t shape_count;
+    bool sizes_change;              /* the iterations were found by their kernels alone: tensors have other sizes in each */
     struct model_refusal *refusals; /* by device, the latest list of each */
     uint32_t refusal_count;
 

@@ -37,7 +37,9 @@ static double worth(const struct model *m, const struct model_run *run, const st
                    times = m->shapes[span->shape].count;
     const double timed = run->timed ? (double)count_timed(run, span) / (double)length : 0;
     const double unusual = (double)(length > usual ? length - usual : usual - length) / (double)usual;
-    return timed + 2 * (double)(usual * times) / (double)(m->ops + 1) - unusual;
+    const double large =
+        m->sizes_change ? (double)span->peak_bytes / (double)(m->shapes[span->shape].most_peak_bytes + 1) : 0;
+    return timed + 2 * (double)(usual * times) / (double)(m->ops + 1) - unusual + large;
 }
 
 /* Chooses an iteration. Among equal ones it takes the last, since everything has warmed up by then. */

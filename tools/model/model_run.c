@@ -5,25 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "follow.h"
 #include "grow.h"
 #include "kernel_names.h"
 #include "live.h"
 
-enum { MAX_OPERATIONS = 1 << 22, SPARE_IDS = 1 << 16, MAX_REFUSALS = 4096 };
+enum { FINDERS = 2, SPARE_IDS = 1 << 16, MAX_REFUSALS = 4096 }; /* finders: by all that tells operations apart, by kernels */
 
 struct pass {
     struct model *model;
     struct model_run *run;
     struct live live;
-    struct spw_trace_follow *follow;
+    struct model_finder finders[FINDERS];
     uint64_t *live_bytes; /* by index of the device */
+    uint64_t all_live_bytes;
     size_t device_room, function_room, module_room, site_room, stream_room, live_room, timed_room, refusal_room;
-    uint64_t records;     /* so far */
-    bool whole;           /* the open span began with its first operation */
-    bool complete;        /* and its last one has come */
-    uint64_t complete_at; /* the number of that operation, and its time */
-    uint64_t complete_ns;
+    uint64_t records; /* taken so far */
 };
 
 /* ---- definitions ---- */
@@ -112,8 +108,10 @@ static int take_function(struct pass *p, const struct spw_record_function *r)
         m->function_count = r->id + 1;
     m->functions[r->id] =
         (struct model_function){.name = copy_text(r->name), .readable = kernel_readable_name(r->name), .parsed = r->parsed};
-    return m->functions[r->id].name && m->functions[r->id].readable ? spw_follow_function(p->follow, r->id, r->name)
-                                                                    : -ENOMEM;
+    e = m->functions[r->id].name && m->functions[r->id].readable ? 0 : -ENOMEM;
+    for (int by = 0; by < FINDERS && e == 0; by++)
+        e = spw_follow_function(p->finders[by].follow, r->id, r->name);
+    return e;
 }
 
 static int take_module(struct pass *p, const struct spw_record_module *r)
@@ -230,6 +228,7 @@ static int count_bytes(struct pass *p, uint32_t ordinal, uint64_t bytes, bool mo
     if (r < 0)
         return r;
     p->live_bytes[index] += more ? bytes : -bytes;
+    p->all_live_bytes += more ? bytes : -bytes;
     if (more && d->peak_bytes < p->live_bytes[index] && p->live_bytes[index] >> 62 == 0) {
         d->peak_bytes = p->live_bytes[index];
         d->peak_op = p->model->ops;
@@ -248,7 +247,9 @@ static int take_alloc(struct pass *p, const struct spw_record_alloc *a)
     int r = live_add(&p->live, a);
     if (r == 0 && live_is_of_device(a->kind))
         r = count_bytes(p, a->device, a->bytes, true);
-    return r == 0 ? spw_follow_alloc(p->follow, a) : r;
+    for (int by = 0; by < FINDERS && r == 0; by++)
+        r = spw_follow_alloc(p->finders[by].follow, a);
+    return r;
 }
 
 static int take_free(struct pass *p, const struct spw_record_free *f)
@@ -260,76 +261,26 @@ static int take_free(struct pass *p, const struct spw_record_free *f)
         return 0;
     int r = live_is_of_device(e->kind) ? count_bytes(p, e->device, e->bytes, false) : 0;
     live_remove(&p->live, f->id);
-    return r == 0 ? spw_follow_free(p->follow, f->id) : r;
+    for (int by = 0; by < FINDERS && r == 0; by++)
+        r = spw_follow_free(p->finders[by].follow, f->id);
+    return r;
 }
 
-/* ---- operations and their iterations ---- */
+/* ---- operations ---- */
 
-/* Ends the open span before operation `number`; it is whole if the detector was sure of it up to its last operation. */
-static void end_span(struct pass *p, uint64_t number, uint64_t time_ns, bool whole)
-{
-    struct model_run *run = p->run;
-    struct model_span *span = run->span_count ? &run->spans[run->span_count - 1] : NULL;
-    if (!span || span->end)
-        return;
-    if (whole && number > span->first) {
-        span->end = number;
-        span->time_ns = time_ns > span->time_ns ? time_ns - span->time_ns : 0;
-    } else {
-        run->span_count--;
-    }
-}
-
-static bool is_open(const struct pass *p, uint64_t first)
-{
-    return p->run->span_count && p->run->spans[p->run->span_count - 1].first == first;
-}
-
-static int begin_span(struct pass *p, const struct spw_iteration_place *place, uint64_t time_ns)
-{
-    struct model_run *run = p->run;
-    end_span(p, 0, 0, false); /* what was found is part of something longer */
-    int r = SPW_GROW(run->spans, run->span_room, run->span_count + 1);
-    if (r < 0)
-        return r;
-    run->spans[run->span_count++] = (struct model_span){.first = place->began, .shape = place->shape, .time_ns = time_ns};
-    return 0;
-}
-
-/* Follows an operation. Extra operations after the last one of an iteration (such as a copy of the loss) belong to it. */
-static int follow_op(struct pass *p, uint64_t number, const struct spw_record_op *op)
+static int find_iteration(struct pass *p, uint64_t number, const struct spw_record_op *op)
 {
     struct spw_iteration_touch touches[SPW_FOLLOW_TOUCHES];
-    struct spw_iteration_place place;
-    if (op->captured) /* it is not executed now, and does not affect the path */
+    int r = 0;
+    if (op->captured) /* it is not carried out now, and leads off no path */
         return 0;
     for (uint32_t i = 0; i < op->touch_count && i < SPW_FOLLOW_TOUCHES; i++) {
         const struct spw_touch *t = &op->touches[i];
         struct live_entry *e = live_find(&p->live, t->alloc);
         touches[i] = (struct spw_iteration_touch){.alloc = t->alloc, .bytes = e ? e->bytes : 0, .offset = t->offset};
     }
-    int r = spw_follow_op(p->follow, number, op, touches, &place);
-    if (r == -ENOMEM)
-        return r;
-    if (place.sure == SPW_ITERATION_NO) {
-        end_span(p, number, op->time_ns, p->complete);
-        p->complete = false;
-        return 0;
-    }
-    if (!is_open(p, place.began)) { /* also if its first operation did not look like it (an input of another size) */
-        p->whole = place.begins || p->complete;
-        end_span(p, place.began, op->time_ns, p->complete);
-        p->complete = false;
-        r = begin_span(p, &place, op->time_ns);
-    }
-    if (r == 0)
-        p->run->spans[p->run->span_count - 1].shape = place.shape; /* it may have been learned again */
-    if (r == 0 && !place.extra && p->whole)
-        p->complete = place.ordinal + 1 == place.length;
-    if (r == 0 && p->complete && !place.extra) {
-        p->complete_at = number;
-        p->complete_ns = op->time_ns;
-    }
+    for (int by = 0; by < FINDERS && r == 0; by++)
+        r = model_finder_op(&p->finders[by], number, op, touches, p->all_live_bytes);
     return r;
 }
 
@@ -341,7 +292,7 @@ static int take_op(struct pass *p, const struct spw_record_op *op)
     m->op_bytes[op->kind] += op->bytes;
     if (op->kind == SPW_OP_LAUNCH && op->function < m->function_count)
         m->functions[op->function].launches++;
-    return follow_op(p, m->ops++, op);
+    return find_iteration(p, m->ops++, op);
 }
 
 static int take_duration(struct pass *p, const struct spw_record_duration *d)
@@ -390,7 +341,8 @@ static int take(struct pass *p, const struct spw_record *r)
     case SPW_RECORD_DURATION:
         return take_duration(p, &r->duration);
     case SPW_RECORD_MARK:
-        spw_follow_mark(p->follow, &r->mark);
+        for (int by = 0; by < FINDERS; by++)
+            spw_follow_mark(p->finders[by].follow, &r->mark);
         return 0;
     case SPW_RECORD_WAIT:
         now(p, r->wait.time_ns + r->wait.duration_ns);
@@ -413,8 +365,7 @@ static int take(struct pass *p, const struct spw_record *r)
 
 static int finish(struct pass *p)
 {
-    /* Operations after the last iteration up to the end of the run (such as saving parameters) are not part of it. */
-    end_span(p, p->complete_at + 1, p->complete_ns, p->complete);
+    p->model->sizes_change = model_finder_choose(&p->finders[0], &p->finders[1], p->run);
     for (uint32_t i = 0; i < p->model->device_count && i < p->live_room; i++)
         p->model->devices[i].live_bytes_at_end = p->live_bytes[i];
     return model_shapes(p->model, p->run);
@@ -427,7 +378,9 @@ int model_run_read(struct spw_trace_reader *reader, struct model *model, struct 
     const struct spw_record *record;
     bool damaged = false;
     *ret_run = (struct model_run){0};
-    int r = spw_follow_create(MAX_OPERATIONS, &p.follow);
+    int r = model_finder_init(&p.finders[0], SPW_FOLLOW_BY_ALL);
+    if (r == 0)
+        r = model_finder_init(&p.finders[1], SPW_FOLLOW_BY_KERNELS);
     for (uint64_t n = 0; r == 0; n++) {
         struct spw_trace_problem problem;
         int more = spw_trace_next(reader, &record, &problem);
@@ -445,7 +398,8 @@ int model_run_read(struct spw_trace_reader *reader, struct model *model, struct 
     }
     if (r == 0)
         r = finish(&p);
-    spw_follow_destroy(p.follow);
+    for (int by = 0; by < FINDERS; by++)
+        model_finder_finish(&p.finders[by]);
     live_clear(&p.live);
     free(p.live_bytes);
     return r < 0 ? r : damaged ? -EBADMSG : 0;

@@ -31,15 +31,21 @@ static int by_first(const void *a, const void *b)
  * take longer; `times` has room for all of them. */
 static struct model_shape sum_up(struct model_span *const *spans, size_t count, uint64_t *times)
 {
-    for (size_t i = 0; i < count; i++)
+    uint64_t least = UINT64_MAX, most = 0;
+    for (size_t i = 0; i < count; i++) {
         times[i] = spans[i]->time_ns;
+        least = spans[i]->peak_bytes < least ? spans[i]->peak_bytes : least;
+        most = spans[i]->peak_bytes > most ? spans[i]->peak_bytes : most;
+    }
     qsort(times, count, sizeof(*times), by_time);
     return (struct model_shape){.id = spans[0]->shape,
                                 .length = spans[0]->end - spans[0]->first,
                                 .count = count,
                                 .first_op = spans[0]->first,
                                 .last_op = spans[count - 1]->first,
-                                .time_ns = times[count / 2]};
+                                .time_ns = times[count / 2],
+                                .least_peak_bytes = least,
+                                .most_peak_bytes = most};
 }
 
 /* Returns the end of the spans that have the same shape as spans[first]. */

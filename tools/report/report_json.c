@@ -55,9 +55,11 @@ static json_t *shapes_of(const struct model *m)
     json_t *list = json_array();
     for (uint32_t i = 0; i < m->shape_count; i++) {
         const struct model_shape *s = &m->shapes[i];
-        json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:o}", "operations", integer(s->length), "iterations",
-                                              integer(s->count), "first_operation", integer(s->first_op), "last_operation",
-                                              integer(s->last_op), "time_ns", integer(s->time_ns)));
+        json_array_append_new(list, json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "operations", integer(s->length),
+                                              "iterations", integer(s->count), "first_operation", integer(s->first_op),
+                                              "last_operation", integer(s->last_op), "time_ns", integer(s->time_ns),
+                                              "least_peak_bytes", integer(s->least_peak_bytes), "most_peak_bytes",
+                                              integer(s->most_peak_bytes)));
     }
     return list;
 }
@@ -193,12 +195,13 @@ static json_t *iteration_of(const struct model *m)
     if (m->iteration_count == 0)
         return json_null();
     json_t *names = json_array(), *ops = ops_of(m, names);
-    return json_pack("{s:i, s:o, s:i, s:b, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "shape",
-                     (int)m->shape, "first_operation", integer(m->first_op), "operations", (int)m->iteration_count, "timed",
-                     m->timed, "time_ns", integer(m->iteration_ns), "compute_ns", integer(m->compute_ns), "persistent_bytes",
-                     integer(m->persistent_bytes), "peak_bytes", integer(m->peak_bytes), "peak_at", (int)m->peak_at,
-                     "phases", phases_of(m), "categories", categories_of(m), "names", names, "short_names",
-                     short_names_of(names), "ops", ops, "touches", touches_of(m), "tensors", tensors_of(m));
+    return json_pack("{s:i, s:o, s:i, s:b, s:b, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "shape",
+                     (int)m->shape, "first_operation", integer(m->first_op), "operations", (int)m->iteration_count,
+                     "sizes_change", m->sizes_change, "timed", m->timed, "time_ns", integer(m->iteration_ns), "compute_ns",
+                     integer(m->compute_ns), "persistent_bytes", integer(m->persistent_bytes), "peak_bytes",
+                     integer(m->peak_bytes), "peak_at", (int)m->peak_at, "phases", phases_of(m), "categories",
+                     categories_of(m), "names", names, "short_names", short_names_of(names), "ops", ops, "touches",
+                     touches_of(m), "tensors", tensors_of(m));
 }
 
 /* Only sites that have a tensor of the iteration; the others are null, so that indexes do not change. */

@@ -47,10 +47,13 @@ static void tell_shapes(const struct model *m, FILE *to)
 {
     char a[32];
     if (m->shape_count == 0) {
-        fprintf(to, "\niteration: none found; nothing repeated three times with the same memory at its ends\n");
+        fprintf(to, "\niteration: none found; nothing repeated three times with the same memory at its ends, or, where "
+                    "tensors have\n"
+                    "other sizes each time, came with the same kernels more than six times\n");
         return;
     }
-    fprintf(to, "\niterations\n");
+    fprintf(to, "\niterations%s\n",
+            m->sizes_change ? ", known by their kernels alone: tensors have other sizes each time" : "");
     for (uint32_t i = 0; i < m->shape_count && i < 8; i++)
         fprintf(to, "  %c %-9" PRIu64 " times %" PRIu64 " operations, %s each, first at operation %" PRIu64 "\n",
                 i == m->shape && m->iteration_count ? '*' : ' ', m->shapes[i].count, m->shapes[i].length,
@@ -69,6 +72,10 @@ static void tell_iteration(const struct model *m, FILE *to)
         fprintf(to, "  compute     %s, the sum of what is no copy to or from the host\n", shown_time(m->compute_ns, a));
     fprintf(to, "  memory      peak %s at operation %" PRIu32 "; %s live on from iteration to iteration\n",
             shown_bytes(m->peak_bytes, a), m->peak_at, shown_bytes(m->persistent_bytes, b));
+    if (m->sizes_change)
+        fprintf(to, "  others      peak at %s to %s; this is the largest%s\n",
+                shown_bytes(m->shapes[m->shape].least_peak_bytes, a), shown_bytes(m->shapes[m->shape].most_peak_bytes, b),
+                m->peak_bytes >= m->shapes[m->shape].most_peak_bytes ? "" : " of those whose operations were timed");
     for (unsigned i = 0; i < MODEL_PHASES; i++) {
         const struct model_phase *p = &m->phases[i];
         if (p->end > p->first)
