@@ -19,7 +19,7 @@ struct pass {
     uint64_t *live_bytes; /* by index of the device */
     uint64_t all_live_bytes;
     size_t device_room, function_room, module_room, site_room, stream_room, live_room, timed_room, refusal_room;
-    uint64_t records; /* taken so far */
+    uint64_t records; /* so far */
 };
 
 /* ---- definitions ---- */
@@ -272,7 +272,7 @@ static int find_iteration(struct pass *p, uint64_t number, const struct spw_reco
 {
     struct spw_iteration_touch touches[SPW_FOLLOW_TOUCHES];
     int r = 0;
-    if (op->captured) /* it is not carried out now, and leads off no path */
+    if (op->captured) /* it is not executed now, and does not affect the path */
         return 0;
     for (uint32_t i = 0; i < op->touch_count && i < SPW_FOLLOW_TOUCHES; i++) {
         const struct spw_touch *t = &op->touches[i];
