@@ -55,8 +55,9 @@ struct spw_iteration_op {
     const struct spw_iteration_touch *touches; /* in the order of the parameters */
 };
 
-/* The operation with nothing of sizes, as detectors are told of it that know iterations by their kernels and the order of
- * these alone; they are told of allocations of one byte. `list` is what its touches lie in, as far as there is room. */
+/* Returns the operation without sizes, offsets and geometry, for a detector that finds iterations by their kernels and the
+ * order of these alone. Such a detector is also told that each allocation has one byte. `list` gets the touches, at most
+ * `room` of them, and has to stay as long as the result is used. */
 struct spw_iteration_op spw_iteration_op_of_any_size(const struct spw_iteration_op *op, struct spw_iteration_touch *list,
                                                      uint32_t room);
 

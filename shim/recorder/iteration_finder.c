@@ -10,6 +10,7 @@
 
 enum {
     MAX_OPERATIONS = 1 << 20,
+    MAX_BY_KERNELS = 1 << 18, /* less, since this is a second history of the same operations */
     ENOUGH_IN_A_ROW = 4,
     MORE_TIMED = 8, /* times as many iterations, if tensors have other sizes in each: readers show the largest */
 };
@@ -17,6 +18,7 @@ enum {
 static struct spw_trace_follow *follow;
 static struct spw_trace_follow *by_kernels; /* the second detector; NULL once one of the two was chosen */
 static unsigned in_a_row;                   /* whole iterations that `follow` has seen in a row */
+static bool sizes_change;                   /* `follow` goes by kernels alone */
 
 /* The last operation of an iteration switches timing on, so that the first of the next one is timed. */
 static enum { NOT_YET, NEXT_IS_TIMED, TIMED, ENOUGH } timing;
@@ -42,12 +44,20 @@ static void forget_other(void)
     in_a_row = 0;
 }
 
+/* Returns how many iterations the settings want timed of what is followed. */
+static uint32_t iterations_to_time(void)
+{
+    const uint32_t asked = spw_settings_get()->timed_iterations;
+    const uint32_t times = sizes_change ? MORE_TIMED : 1;
+    return asked > UINT32_MAX / times ? UINT32_MAX : asked * times;
+}
+
 int spw_iteration_finder_start(void)
 {
     const struct spw_settings *s = spw_settings_get();
     int r = spw_follow_create(SPW_FOLLOW_BY_ALL, MAX_OPERATIONS, &follow);
     if (r == 0)
-        r = spw_follow_create(SPW_FOLLOW_BY_KERNELS, MAX_OPERATIONS, &by_kernels);
+        r = spw_follow_create(SPW_FOLLOW_BY_KERNELS, MAX_BY_KERNELS, &by_kernels);
     spw_iteration_finder_heeds_kernels = r == 0 && s->hint_kernel[0];
     if (spw_iteration_finder_heeds_kernels) {
         spw_follow_hint(follow, s->hint_kernel);
@@ -55,7 +65,8 @@ int spw_iteration_finder_start(void)
     }
     if (s->hint_range[0])
         spw_nvtx_check();
-    iterations_left = s->timed_iterations;
+    sizes_change = false;
+    iterations_left = iterations_to_time();
     timed_length = 0;
     timing = s->timed_iterations == 0 ? ENOUGH : NOT_YET;
     said = false;
@@ -130,7 +141,7 @@ static void iteration_ends(uint64_t number, const struct spw_iteration_place *pl
 {
     uint32_t shape = place->shape;
     if (outgrown(place)) {
-        iterations_left = spw_settings_get()->timed_iterations;
+        iterations_left = iterations_to_time();
         timing = NOT_YET;
     }
     if (timing == TIMED && shape == timed_shape && --iterations_left == 0) {
@@ -211,8 +222,8 @@ static bool is_last(const struct spw_iteration_place *place)
     return place->sure != SPW_ITERATION_NO && !place->extra && place->ordinal + 1 == place->length;
 }
 
-/* Until enough iterations have come in a row that are known by all that tells operations apart, the finder that goes by
- * kernels alone comes along. It takes over where it explains more of the run. */
+/* Tells the second detector of the operation as well. If that one explains more of the run, it takes over, and *place is its
+ * answer. It is given up once the first detector has seen enough iterations in a row. */
 static void compare(uint64_t number, const struct spw_record_op *op, const struct spw_iteration_touch *touches,
                     struct spw_iteration_place *place)
 {
@@ -233,11 +244,12 @@ static void compare(uint64_t number, const struct spw_record_op *op, const struc
     struct spw_trace_follow *former = follow;
     follow = by_kernels;
     by_kernels = former;
+    sizes_change = true;
     forget_other();
     *place = other;
     place->learned = true;
     said = false;
-    iterations_left = MORE_TIMED * spw_settings_get()->timed_iterations;
+    iterations_left = iterations_to_time();
     if (timing == NEXT_IS_TIMED || timing == TIMED)
         stop_timing(number + 1);
     if (timing != ENOUGH || timed_length)

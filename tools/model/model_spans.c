@@ -21,7 +21,7 @@ void model_finder_finish(struct model_finder *f)
     *f = (struct model_finder){0};
 }
 
-/* The span that is open ends before the operation `number`, whole if the detector was sure of it up to its last operation.
+/* Ends the open span before operation `number`. The span is whole if the detector was sure of it up to its last operation.
  */
 static void end_span(struct model_finder *f, uint64_t number, uint64_t time_ns, bool whole)
 {
@@ -51,7 +51,7 @@ static int begin_span(struct model_finder *f, const struct spw_iteration_place *
     return 0;
 }
 
-/* Extras after the last operation of an iteration (a copy of the loss, say) belong to it. */
+/* Extra operations after the last one of an iteration (such as a copy of the loss) belong to it. */
 int model_finder_op(struct model_finder *f, uint64_t number, const struct spw_record_op *op,
                     const struct spw_iteration_touch *touches, uint64_t live_bytes)
 {

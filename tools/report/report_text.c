@@ -47,9 +47,8 @@ static void tell_shapes(const struct model *m, FILE *to)
 {
     char a[32];
     if (m->shape_count == 0) {
-        fprintf(to, "\niteration: none found; nothing repeated three times with the same memory at its ends, or, where "
-                    "tensors have\n"
-                    "other sizes each time, came with the same kernels more than six times\n");
+        fprintf(to, "\niteration: none found. Nothing repeated three times with the same memory at its ends, and no "
+                    "sequence of\nkernels came six times with tensors of other sizes\n");
         return;
     }
     fprintf(to, "\niterations%s\n",
